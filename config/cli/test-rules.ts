@@ -1,9 +1,12 @@
+import { optional } from '../../core/contract/index.ts'
 import { CLI_ACTOR } from '../../core/event-log/actor.ts'
+import { ToolDecisions } from '../../plugins/mcp/index.ts'
 import { applyFile } from '../../plugins/rules-file/apply.ts'
 import { type CaseResult, RuleCasesSchema, runCases } from '../../plugins/rules-file/run-cases.ts'
 import { type RulesFile, RulesFileSchema } from '../../plugins/rules-file/schemas.ts'
 import { seedState } from '../../plugins/rules-file/seed-state.ts'
 import { openEmptyState } from '../gateway/empty-state.ts'
+import type { OfflineGateway } from '../gateway/offline-gateway.ts'
 import type { CommandArgs } from './command.ts'
 import { withGateway } from './command-state.ts'
 import { formatColumns } from './output.ts'
@@ -17,16 +20,21 @@ export async function testRules({ operands, options, environment, print }: Comma
   const { value } = readDocument(operands[0] ?? '', RuleCasesSchema)
   const rulesFile = options.get('rules')
   const document = rulesFile === undefined ? undefined : readDocument(rulesFile, RulesFileSchema)
-  const test = async (services: Parameters<typeof applyToEmptyState>[1] & Parameters<typeof runCases>[1]) => {
+  const test = async (services: TestServices) => {
     try {
       if (document) await applyToEmptyState(document.value, services)
-      report(await runCases(value.cases, services), print)
+      const tools = await services.use({ toolDecisions: optional(ToolDecisions) })
+      report(await runCases(value.cases, { ...services, ...tools }), print)
     } catch (error) {
       throw document ? describeFileIssues(error, document) : error
     }
   }
   await withGateway(environment, test, document && openEmptyState)
 }
+
+type TestServices = Parameters<typeof applyToEmptyState>[1] &
+  Omit<Parameters<typeof runCases>[1], 'toolDecisions'> &
+  Pick<OfflineGateway, 'use'>
 
 /** Budgets decide about requests that are sent, and are not tested. */
 async function applyToEmptyState(

@@ -263,28 +263,30 @@ const simulationFields = {
   ),
 }
 
+export const toolCallFields = {
+  server: Type.String({ minLength: 1, maxLength: 1000, description: 'Name of the tool server.' }),
+  tool: Type.String({
+    minLength: 1,
+    maxLength: 10_000,
+    description: 'Name of the tool; `prompt:` and the name of a prompt; `resource:` and a URI.',
+  }),
+  arguments: Type.Optional(
+    Type.Unsafe<JsonObject>({ type: 'object', description: 'The arguments; by default none.' }),
+  ),
+  read: Type.Optional(
+    Type.Array(Type.String({ maxLength: 1000 }), {
+      maxItems: 1000,
+      description: 'Names of the servers whose results the session has read.',
+    }),
+  ),
+}
+
 /** A call of a tool. */
 export const SimulatedToolCall = StrictObject(
   {
-    server: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 1000, description: 'Name of the tool server.' }),
-    ),
-    tool: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 10_000,
-        description: 'Name of the tool; `prompt:` and the name of a prompt; `resource:` and a URI.',
-      }),
-    ),
-    arguments: Type.Optional(
-      Type.Unsafe<JsonObject>({ type: 'object', description: 'The arguments; by default none.' }),
-    ),
-    read: Type.Optional(
-      Type.Array(Type.String({ maxLength: 1000 }), {
-        maxItems: 1000,
-        description: 'Names of the servers whose results the session has read.',
-      }),
-    ),
+    ...toolCallFields,
+    server: Type.Optional(toolCallFields.server),
+    tool: Type.Optional(toolCallFields.tool),
     revision: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -144,7 +144,8 @@ function concealHidden(decision: UnsentDecision): UnsentDecision {
   return { verdict: 'not_served', ...nothing, error, serversPosition }
 }
 
-function showToolDecision(
+/** Shows a decision as simulations do. */
+export function showToolDecision(
   { server, tool }: UnsentToolCall,
   { verdict, rule, warnings, trace, argumentsText, error, revision }: UnsentDecision,
   rulesPosition: number,

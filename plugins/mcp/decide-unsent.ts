@@ -23,6 +23,8 @@ export interface UnsentToolCall {
   readonly read: readonly string[]
   /** The revision that was listed. By default the newest one. */
   readonly revision?: number | undefined
+  /** A server or tool that is not known counts as served, and allowed by default: only rules decide. */
+  readonly isAssumedServed?: true
 }
 
 export interface UnsentDecision extends CallDecision {
@@ -63,14 +65,18 @@ export function createToolDecisions(services: UnsentServices): ToolDecisions {
     async decide(caller, call, asOf) {
       const current = { servers, position: toolServers.position() }
       const then = asOf === undefined ? current : await serversAt(asOf)
-      const { read, arguments: args } = call
+      const { read, arguments: args, isAssumedServed = false } = call
       const server = then.servers.find(call.server)
-      if (!server?.isEnabled) return { ...unknownServer(call.server), serversPosition: then.position }
+      if (server ? !server.isEnabled : !isAssumedServed)
+        return { ...unknownServer(call.server), serversPosition: then.position }
       const { kind, name } = parseRuledName(call.tool)
-      const pinned = then.servers.toolsOf(server.id).get(name)
-      const definition = kind === 'tool' ? findDefinition(server, pinned, call.revision) : undefined
+      const pinned = server && then.servers.toolsOf(server.id).get(name)
+      const isAssumed = isAssumedServed && pinned === undefined
+      const ofTool = () => (server && !isAssumed ? findDefinition(server, pinned, call.revision) : ASSUMED)
+      const definition = kind === 'tool' ? ofTool() : undefined
       const decision = await decideCall(deciders, {
-        ...{ caller, server, kind, name, definition, arguments: args, read: new Set(read) },
+        ...{ caller, kind, name, definition, arguments: args, read: new Set(read) },
+        server: server ?? { name: call.server, default: 'allow' },
         argumentsText: JSON.stringify(args),
       })
       const revision = typeof definition === 'object' ? definition.revision : undefined
@@ -78,6 +84,8 @@ export function createToolDecisions(services: UnsentServices): ToolDecisions {
     },
   }
 }
+
+const ASSUMED = { revision: 1 }
 
 interface ServersAt {
   readonly servers: ToolServerState

@@ -11,12 +11,20 @@ import {
   StringEnum,
   Type,
 } from '../../core/contract/index.ts'
-import type { CallerSnapshot } from '../../core/pipeline/inference.ts'
+import { NO_CLIENT } from '../../core/pipeline/decide-again.ts'
+import { type CallerSnapshot, rulesPositionOf } from '../../core/pipeline/inference.ts'
 import type { Accounts } from '../../projections/accounts.ts'
 import type { Groups } from '../../projections/groups.ts'
 import type { Policies } from '../../projections/policies.ts'
 import type { Rules } from '../../projections/rules.ts'
-import { createRequestDecider, SIMULATED_ENDPOINTS, toSimulation } from '../audit/index.ts'
+import {
+  createRequestDecider,
+  SIMULATED_ENDPOINTS,
+  showToolDecision,
+  toolCallFields,
+  toSimulation,
+} from '../audit/index.ts'
+import { CALL_VERDICTS, type ToolDecisions } from '../mcp/index.ts'
 import type { RulesFileState } from './planned.ts'
 import { References } from './references.ts'
 import { reference } from './sections.ts'
@@ -40,12 +48,18 @@ const Expectations = StrictObject(
     lacks: texts('Texts that it does not have, such as those that are masked.'),
     warnings: texts('Texts that occur in the warnings. An empty list: there are no warnings.'),
     applied: texts('Names of rules that do something to the request.'),
+    verdict: Type.Optional(
+      StringEnum(CALL_VERDICTS, { description: 'What is decided about a call of a tool.' }),
+    ),
+    rule: name('Name of the tool rule that decides about a call of a tool.'),
     provider: name('Provider that the request is sent to first.'),
     model: name('Model that the request is sent to first.'),
     mode: Type.Optional(StringEnum(MODES, { description: 'Routing mode.' })),
   },
   { minProperties: 1, description: 'What must happen.' },
 )
+
+const ToolCall = StrictObject(toolCallFields, { description: 'A call of a tool, in place of a request.' })
 
 const Case = StrictObject(
   {
@@ -62,15 +76,16 @@ const Case = StrictObject(
     request: Type.Optional(
       Type.Unsafe<JsonObject>({ type: 'object', description: 'Body of the request to the endpoint.' }),
     ),
+    call: Type.Optional(ToolCall),
     expect: Expectations,
   },
-  { description: 'A request, and what must happen to it.' },
+  { description: 'A request or a call of a tool, and what must happen to it.' },
 )
 
-/** Requests with expected outcomes. See docs/guides/rule-tests.md. */
+/** Requests and calls of tools with expected outcomes. See docs/guides/rule-tests.md. */
 export const RuleCasesSchema = StrictObject(
   { cases: Type.Array(Case, { minItems: 1, description: 'The cases.' }) },
-  { $id: 'RuleCases', description: 'Requests with expected outcomes.' },
+  { $id: 'RuleCases', description: 'Requests and calls of tools with expected outcomes.' },
 )
 
 type RuleCase = Static<typeof Case>
@@ -83,6 +98,11 @@ interface Mismatch {
   readonly got: string
 }
 
+/** What must be equal. */
+const COMPARED = [
+  ...(['outcome', 'blocked_by', 'policy', 'error', 'provider', 'model', 'mode', 'verdict', 'rule'] as const),
+] as const
+
 /** What is only known of a request that is sent. */
 const SENT = ['contains', 'lacks', 'provider', 'model', 'mode'] as const
 
@@ -91,19 +111,22 @@ function checkExpectations(expect: RuleExpectations, decision: JsonObject): read
   const mismatches: Mismatch[] = []
   const add = (field: string, expected: unknown, got: unknown) =>
     mismatches.push({ field, expected: show(expected), got: show(got) })
+  const rule = asObject(decision.rule)
   const blockedBy = asObject(decision.blocked_by)
   const [target] = asList(decision.targets)
   const actual = {
     outcome: decision.outcome,
     blocked_by: blockedBy.name,
-    policy: asObject(blockedBy.origin).name,
+    policy: asObject(blockedBy.origin ?? rule.origin).name,
     error: asObject(decision.error).code,
     provider: asObject(target).provider,
     model: asObject(target).model,
     mode: decision.routing_mode,
+    verdict: decision.verdict,
+    rule: rule.name,
   }
   const isSent = decision.outcome === 'allowed'
-  for (const field of ['outcome', 'blocked_by', 'policy', 'error', 'provider', 'model', 'mode'] as const) {
+  for (const field of COMPARED) {
     const expected = expect[field]
     if (expected === undefined || (!isSent && isAboutSent(field))) continue
     if (actual[field] !== expected) add(field, expected, actual[field])
@@ -112,7 +135,7 @@ function checkExpectations(expect: RuleExpectations, decision: JsonObject): read
   if (!isSent && missed.length > 0)
     add(missed.join(', '), 'a request that is sent', asObject(decision.error).message)
   if (isSent) {
-    const sent = JSON.stringify(decision.request)
+    const sent = JSON.stringify(decision.request ?? decision.tool_call)
     const occurs = (text: string) => sent.includes(JSON.stringify(text).slice(1, -1))
     for (const text of toList(expect.contains)) if (!occurs(text)) add('contains', text, sent)
     for (const text of toList(expect.lacks)) if (occurs(text)) add('lacks', text, sent)
@@ -163,6 +186,8 @@ interface CaseServices extends RulesFileState {
   readonly rules: Rules
   /** Runs the phase `decide` of all plugins. */
   decide(exchange: Exchange): Promise<void>
+  /** Undefined if no plugin serves tools. */
+  readonly toolDecisions: ToolDecisions | undefined
 }
 
 export interface CaseResult {
@@ -182,10 +207,11 @@ export async function runCases(
   for (const ruleCase of cases) {
     const { name, expect } = ruleCase
     try {
+      requireOneSubject(ruleCase)
       const caller = snapshotCaseCaller(ruleCase, references, services)
-      const { endpoint, prompt = '', request = { messages: [{ role: 'user', content: prompt }] } } = ruleCase
-      const simulation = toSimulation(request, { endpoint, as_of: undefined, drafts: {}, policyDrafts: [] })
-      const decision = await decide(simulation, { requestId: 'req_test', account: caller.account }, caller)
+      const decision = ruleCase.call
+        ? await decideToolCall(ruleCase.call, caller, services.toolDecisions)
+        : await decide(toCaseSimulation(ruleCase), { requestId: 'req_test', account: caller.account }, caller)
       results.push({ name, mismatches: checkExpectations(expect, decision) })
     } catch (error) {
       if (!GatewayError.isInstance(error)) throw error
@@ -193,6 +219,32 @@ export async function runCases(
     }
   }
   return results
+}
+
+function toCaseSimulation({ endpoint, prompt = '', request }: RuleCase) {
+  const body = request ?? { messages: [{ role: 'user', content: prompt }] }
+  return toSimulation(body, { endpoint, as_of: undefined, drafts: {}, policyDrafts: [] })
+}
+
+/** Throws 400 if a case is about more than one thing. */
+function requireOneSubject({ call, prompt, request }: RuleCase): void {
+  if (call === undefined || (prompt ?? request) === undefined) return
+  throw new GatewayError('validation_error', 'Give either call, or prompt or request.')
+}
+
+/** Files of rules have no tool servers: the tool counts as served. */
+async function decideToolCall(
+  { server, tool, arguments: args = {}, read = [] }: NonNullable<RuleCase['call']>,
+  caller: CallerSnapshot,
+  decisions: ToolDecisions | undefined,
+): Promise<JsonObject> {
+  if (decisions === undefined)
+    throw new GatewayError('unsupported_parameter', 'No listed plugin decides about calls of tools.')
+  const call = { server, tool, arguments: args, read, isAssumedServed: true } as const
+  const decision = await decisions.decide({ ...caller, client: NO_CLIENT }, call)
+  const shown = showToolDecision(call, decision, rulesPositionOf(caller))
+  const block = shown.rule_trace.find(({ action, outcome }) => action === 'block' && outcome === 'applied')
+  return { ...shown, blocked_by: decision.verdict === 'blocked' ? block : undefined }
 }
 
 /** The policies and rules of the user of a case; without one, of a user in no group and without rules. */

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { expect } from 'chai'
 import { load } from 'js-yaml'
+import { toolRuleBody } from '../support/bodies.ts'
 import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -91,6 +92,74 @@ describe('signalbox rules test', () => {
     ]
     const { code, stdout, stderr } = await run({ cases }, body.data)
     expect([code, stdout, stderr]).to.deep.equal([0, '3 cases passed.\n', ''])
+  })
+
+  it('tests calls of tools, without a server', async () => {
+    const deny = {
+      name: 'No mail',
+      priority: 1,
+      match: { tool: 'send', after_reading: ['web'] },
+      action: 'deny',
+    }
+    const wait = { name: 'Ask', priority: 1, match: { tool: 'delete_*' }, action: 'require_approval' }
+    const rules = {
+      policies: [
+        {
+          ...{ ...POLICY, name: 'Agents', tool_rules: [toolRuleBody(deny), toolRuleBody(wait)] },
+          firewall_rules: [
+            firewallRule({ name: 'Block', scope: 'tool_call' }),
+            firewallRule({ name: 'Mask', scope: 'tool_call', pattern: 'hidden', action: 'mask' }),
+          ],
+        },
+      ],
+    }
+    const send = { server: 'mail', tool: 'send' }
+    const passing = [
+      { name: 'a', call: send, expect: { verdict: 'allowed', outcome: 'allowed' } },
+      {
+        name: 'b',
+        call: { ...send, read: ['web'] },
+        expect: { verdict: 'denied', rule: 'No mail', policy: 'Agents', error: 'tool_denied' },
+      },
+      {
+        name: 'c',
+        call: { server: 'files', tool: 'delete_file', arguments: { path: 'a hidden place' } },
+        expect: {
+          verdict: 'pending_approval',
+          rule: 'Ask',
+          lacks: 'hidden',
+          contains: ' place',
+          applied: 'Mask',
+        },
+      },
+      {
+        name: 'd',
+        call: { ...send, arguments: { text: 'a secret' } },
+        expect: { verdict: 'blocked', blocked_by: 'Block', policy: 'Agents', error: 'firewall_blocked' },
+      },
+    ]
+    const passed = await run({ cases: passing }, rules)
+    expect([passed.code, passed.stdout, passed.stderr]).to.deep.equal([0, '4 cases passed.\n', ''])
+    const failing = [
+      { name: 'verdict', call: send, expect: { verdict: 'denied' } },
+      { name: 'rule', call: { ...send, read: ['web'] }, expect: { rule: 'Ask' } },
+      { name: 'both', call: send, prompt: 'x', expect: { verdict: 'allowed' } },
+    ]
+    const failed = await run({ cases: failing }, rules)
+    expect([failed.code, failed.stderr]).to.deep.equal([1, '3 of 3 cases failed.\n'])
+    const lines = failed.stdout.trimEnd().split('\n').slice(1)
+    expect(lines.map((line) => line.split(/ {2,}/))).to.deep.equal([
+      ['verdict', 'verdict', 'denied', 'allowed'],
+      ['rule', 'rule', 'Ask', 'No mail'],
+      ['both', 'case', 'valid', 'Give either call, or prompt or request.'],
+    ])
+    const unnamed = await run(
+      { cases: [{ name: 'a', call: { server: 'mail' }, expect: { rule: 'x' } }] },
+      rules,
+    )
+    expect([unnamed.code, unnamed.stderr]).to.satisfy(
+      ([code, text]: [number, string]) => code === 1 && text.includes('tool'),
+    )
   })
 
   it('fails for what is not as expected, also when a request is refused', async () => {
