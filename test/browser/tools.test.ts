@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
 import type { Browser, Locator } from 'playwright-core'
@@ -9,6 +10,7 @@ import { connectClient } from '../support/mcp/gateway.ts'
 import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
+import { withSettings } from '../support/settings.ts'
 
 const DELETE_FILE = {
   name: 'delete_file',
@@ -258,6 +260,75 @@ describe('the pages about tools in a browser', () => {
     await window.signIn(user.key)
     await page.getByRole('link', { name: 'Tool calls' }).click()
     await page.getByRole('row').filter({ hasText: 'tool_denied' }).waitFor()
+  })
+
+  it('decide about a call that is not made, and show what changed rules would do to recorded ones', async () => {
+    await window.context.close()
+    await gateway.stop()
+    gateway = await startGateway({
+      ...(await withSettings('ledger: { record_prompts: full }\n')),
+      RECORD_KEY: randomBytes(32).toString('base64'),
+    })
+    user = await newUser(gateway, 'paid', 'Ada')
+    window = await openWindow(browser, gateway.url)
+    const { page } = window
+    await newServer('files')
+    await newServer('web')
+    const terms = { is_enabled: true, priority: 1, applies_to: { everyone: true } }
+    const { id } = (await admin('POST', 'policies', { name: 'Tools', ...terms })).body.data
+    const taint = { name: 'Nothing after the web', match: { server: 'files', after_reading: ['web'] } }
+    await admin('POST', `policies/${id}/tool-rules`, toolRuleBody({ ...taint, action: 'deny' }))
+    const mask = { name: 'Hide it', scope: 'tool_call', pattern: 'hidden', action: 'mask' }
+    await admin('POST', `policies/${id}/firewall-rules`, firewallRuleBody(mask))
+    expect(await callTool({ path: 'plan' })).to.have.property('content')
+
+    await window.signIn(ADMIN_KEY)
+    await page.getByRole('link', { name: 'Simulator' }).click()
+    await page.getByLabel('What').selectOption('call')
+    await page.getByLabel('Server', { exact: true }).selectOption('files')
+    await page.getByLabel('Tool', { exact: true }).selectOption('delete_file')
+    const args = page.getByLabel('Arguments', { exact: true })
+    await args.fill('{')
+    await page.getByText('This is not valid JSON.').waitFor()
+    await args.fill('{"path": "a hidden file"}')
+    const simulate = page.getByRole('button', { name: 'Simulate' })
+    await simulate.click()
+    await page.getByText('allowed', { exact: true }).waitFor()
+    const sent = page.getByRole('region', { name: 'Arguments that would be sent' })
+    await sent.getByText('redacted').waitFor()
+    expect(await sent.textContent()).to.not.contain('hidden')
+    await page.getByRole('region', { name: 'Rules' }).getByText('Hide it').waitFor()
+    await checkScreens('simulated-call')
+    await page.getByRole('checkbox', { name: 'web' }).check()
+    await simulate.click()
+    await page.getByText('The rule Nothing after the web decides.').waitFor()
+    await page.getByText('denied', { exact: true }).waitFor()
+    await checkScreens('simulated-call-denied')
+
+    await window.open(`/policies/${id}`)
+    const dialog = page.getByRole('dialog')
+    const rules = page.getByRole('region', { name: 'Tool rules' })
+    await rules.getByRole('button', { name: 'Add a rule' }).click()
+    await dialog.getByLabel('Name').fill('No deletions')
+    await dialog.getByLabel('Conditions').fill('{"tool": "delete_*"}')
+    await dialog.getByLabel('Action').selectOption('deny')
+    await dialog.getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('button', { name: 'Review and save' }).click()
+    await dialog.getByRole('button', { name: 'Last 24h' }).click()
+    await dialog.getByText('1 of 1 calls of tools evaluated.').waitFor()
+    const newly = dialog.getByRole('listitem').filter({ hasText: /^1 newly denied$/ })
+    await newly.waitFor()
+    await dialog.getByText('allowed → denied by No deletions').waitFor()
+    await dialog.getByText('calls of tools').scrollIntoViewIfNeeded()
+    await checkScreens('what-if-tools')
+
+    await window.signIn(user.key)
+    await window.open('/simulator')
+    await page.getByLabel('What').selectOption('call')
+    await page.getByLabel('Server', { exact: true }).fill('files')
+    await page.getByLabel('Tool', { exact: true }).fill('delete_file')
+    await simulate.click()
+    await page.getByText('No tool rule decides.').waitFor()
   })
 
   it('show what an agent did in a session, in order, and what it cost', async () => {

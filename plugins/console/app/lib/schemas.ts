@@ -74,6 +74,7 @@ export interface ConsoleSession {
 }
 export interface ConsoleSignInOptions { provider: string; keys: boolean }
 export interface CurrentConsoleSession { data: ConsoleSession | null; sign_in?: ConsoleSignInOptions }
+export interface DecidingToolRule { rule_id: number; name: string; origin?: RuleOrigin }
 export interface EffectiveFirewallRule {
   id: number; user_id?: number; policy_id?: number; name: string; is_enabled: boolean; priority: number
   scope: 'prompt' | 'response' | 'tool_call' | 'tool_result'; type: 'substring' | 'regex' | 'preset'
@@ -165,6 +166,7 @@ export interface RecordedPrompt {
   omission: 'refused' | 'too_long' | 'queue_full' | 'no_key' | null; request: Record<string, unknown> | null
   preferences: string[]; defaulted: string[]; left_out: string[]; headers: Record<string, unknown>
 }
+export interface RecordedToolCall { verdict: string; is_same: boolean; has_same_arguments: boolean }
 export interface RequestFeedback {
   name: string; score: number; comment: string | null; given_by: string; given_at: string
 }
@@ -239,6 +241,9 @@ export interface ToolCall {
 export interface ToolCallRule {
   kind: string; id: number; name: string; action: string; origin?: RuleOrigin
 }
+export interface ToolCallToSend {
+  server: string; tool: string; revision?: number; arguments: Record<string, unknown>
+}
 export interface ToolDifference { path: string; before?: unknown; after?: unknown }
 export interface ToolFinding {
   check: 'hidden_text' | 'instruction_override' | 'exfiltration' | 'other_server'; path: string
@@ -267,6 +272,12 @@ export interface ToolServerAuth {
   type: 'none' | 'bearer' | 'header' | 'oauth' | 'passthrough'; secret_ref?: string; header?: string
   token_url?: string; client_id?: string; scope?: string; resource?: string
   on_behalf_of?: 'gateway' | 'user'
+}
+export interface ToolSimulation {
+  outcome: 'allowed' | 'refused'
+  verdict: 'allowed' | 'pending_approval' | 'denied' | 'hidden' | 'blocked' | 'not_served'
+  rule: DecidingToolRule | null; error?: RecordedError; tool_call: ToolCallToSend | null; warnings: Warning[]
+  rule_trace: RuleTraceEntry[]; rules_position: number; recorded?: RecordedToolCall
 }
 export interface Usage {
   user?: number; group?: number; key?: string; model?: string | null; provider?: string | null; rule?: string

@@ -49,7 +49,8 @@ export function RuleTable(props: RuleTableProps) {
       kind: 'number',
       cell({ kind, stored }) {
         const rule = `${kind}:${stored?.id}`
-        return stored && <a href={href('/requests', { rule })}>{formatCount(hits.get(rule) ?? 0)}</a>
+        const page = kind === 'tool' ? '/tool-calls' : '/requests'
+        return stored && <a href={href(page, { rule })}>{formatCount(hits.get(rule) ?? 0)}</a>
       },
     },
     {

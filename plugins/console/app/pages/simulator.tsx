@@ -6,10 +6,11 @@ import { href, route } from '../lib/router.ts'
 import type { RecordedPrompt, Simulation } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
 import { UserPicker } from '../ui/combobox.tsx'
-import { Form, TextField } from '../ui/fields.tsx'
+import { Form, SelectField, TextField } from '../ui/fields.tsx'
 import { ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 import { Trace } from './request.tsx'
+import { SimulatedCall } from './simulated-call.tsx'
 
 /** Decides about a request without sending it, with the rules of now or of then. */
 export function SimulatorPage() {
@@ -48,6 +49,11 @@ function RecordedNote({ id, prompt }: { readonly id: string; readonly prompt: Re
   )
 }
 
+const SUBJECTS = [
+  ['request', 'a request'],
+  ['call', 'a call of a tool'],
+] as const
+
 /** The form. A recorded request is shown as JSON. */
 function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] | undefined }) {
   const { query } = route.value
@@ -57,44 +63,53 @@ function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] 
     if (isOperator() && user === '') first.start()
   }, [])
   const [asOf, setAsOf] = useState(query.get('at') ?? '')
+  const [subject, setSubject] = useState('request')
   const [model, setModel] = useState('auto')
   const [text, setText] = useState(recorded ? JSON.stringify(recorded, null, 2) : '')
   const [result, setResult] = useState<Simulation>()
+  const at = asOf === '' ? {} : { as_of: /^\d+$/.test(asOf) ? Number(asOf) : asOf }
+  const terms = { ...(isOperator() && { user_id: Number(user) }), ...at }
   const simulation = useAction(async () => {
     const request = recorded ? parseRequest(text) : { model, messages: [{ role: 'user', content: text }] }
-    const at = asOf === '' ? {} : { as_of: /^\d+$/.test(asOf) ? Number(asOf) : asOf }
-    const body = isOperator() ? { user_id: Number(user), request, ...at } : { ...request, ...at }
+    const body = isOperator() ? { request, ...terms } : { ...request, ...terms }
     setResult(await post<Simulation>(`${root()}/simulate`, body))
   })
-  const error = simulation.error ?? first.error
 
   return (
     <>
-      <Form onSubmit={simulation.start} class="panel" label="Simulated request">
-        <div class="row">
-          {isOperator() && <UserPicker value={user} onChange={setUser} required />}
-          {!recorded && <TextField label="Model" value={model} onInput={setModel} required />}
-          <TextField
-            label="Rules as of"
-            value={asOf}
-            onInput={setAsOf}
-            placeholder="now"
-            hint="A position of the log, or a time with a zone."
-          />
-        </div>
-        {recorded ? (
-          <TextField label="Request" rows={12} value={text} onInput={setText} required mono />
-        ) : (
-          <TextField label="Message of the user" rows={4} value={text} onInput={setText} required />
-        )}
-        <div class="actions end">
-          <button type="submit" class="primary">
-            Simulate
-          </button>
-        </div>
-      </Form>
-      {error && <ErrorMessage error={error} />}
-      {result && <Outcome {...result} />}
+      <div class="row">
+        {!recorded && <SelectField label="What" value={subject} options={SUBJECTS} onChange={setSubject} />}
+        {isOperator() && <UserPicker value={user} onChange={setUser} required />}
+        <TextField
+          label="Rules as of"
+          value={asOf}
+          onInput={setAsOf}
+          placeholder="now"
+          hint="A position of the log, or a time with a zone."
+        />
+      </div>
+      {first.error && <ErrorMessage error={first.error} />}
+      {subject === 'call' ? (
+        <SimulatedCall terms={terms} />
+      ) : (
+        <>
+          <Form onSubmit={simulation.start} class="panel" label="Simulated request">
+            {!recorded && <TextField label="Model" value={model} onInput={setModel} required />}
+            {recorded ? (
+              <TextField label="Request" rows={12} value={text} onInput={setText} required mono />
+            ) : (
+              <TextField label="Message of the user" rows={4} value={text} onInput={setText} required />
+            )}
+            <div class="actions end">
+              <button type="submit" class="primary">
+                Simulate
+              </button>
+            </div>
+          </Form>
+          {simulation.error && <ErrorMessage error={simulation.error} />}
+          {result && <Outcome {...result} />}
+        </>
+      )}
     </>
   )
 }

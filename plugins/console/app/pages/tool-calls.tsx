@@ -36,6 +36,7 @@ const FILTERS: readonly Filter[] = [
   { name: 'verdict', label: 'Verdict', options: [['', 'all'], ...VERDICTS] },
   { name: 'server', type: 'text' },
   { name: 'tool', type: 'text' },
+  { name: 'rule' },
 ]
 
 const RANGE: readonly Filter[] = [

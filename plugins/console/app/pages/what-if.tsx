@@ -4,13 +4,13 @@ import { useAction } from '../lib/data.ts'
 import { type DraftRule, toRulesFile } from '../lib/drafts.ts'
 import { formatCount, formatUsd, humanize, sinceOf } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
-import type { Policy, WhatIfDecision, WhatIfResult } from '../lib/schemas.ts'
+import type { Policy, WhatIfDecision, WhatIfResult, WhatIfToolDecision } from '../lib/schemas.ts'
 import { ErrorMessage } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 
 const PERIODS = ['24h', '7d', '30d'] as const
 
-/** Shows what the drafts would have done to recorded requests. */
+/** Shows what the drafts would have done to recorded requests and calls of tools. */
 export function WhatIf({ policy, drafts }: { policy: Policy; drafts: readonly DraftRule[] }) {
   const [result, setResult] = useState<WhatIfResult>()
   const [running, setRunning] = useState<string>()
@@ -43,7 +43,7 @@ export function WhatIf({ policy, drafts }: { policy: Policy; drafts: readonly Dr
 
 function Effects(result: WhatIfResult) {
   const { requests, matching, evaluated, not_evaluated, limitations, effects, cost_usd, replies } = result
-  const counted = Object.entries(effects).filter(([name, count]) => count > 0 && name !== 'unchanged')
+  const counted = countEffects(effects)
   return (
     <output>
       <p>
@@ -73,6 +73,7 @@ function Effects(result: WhatIfResult) {
           {message}
         </p>
       ))}
+      <ToolEffects {...result.tool_calls} />
       <ul class="list">
         {result.examples.map((example) => (
           <li key={example.x_request_id}>
@@ -91,6 +92,57 @@ function Effects(result: WhatIfResult) {
       </ul>
     </output>
   )
+}
+
+function countEffects(effects: object): readonly (readonly [name: string, count: number])[] {
+  return Object.entries(effects).filter(([name, count]) => count > 0 && name !== 'unchanged')
+}
+
+/** What the drafts would have done to calls of tools, if any are recorded. */
+function ToolEffects({ calls, evaluated, not_evaluated, effects, examples }: WhatIfResult['tool_calls']) {
+  if (calls === 0) return null
+  const counted = countEffects(effects)
+  return (
+    <>
+      <p>
+        {formatCount(evaluated)} of {formatCount(calls)} calls of tools evaluated.{' '}
+        {evaluated > 0 && counted.length === 0 && 'None would be decided differently.'}
+      </p>
+      <ul class="inline">
+        {counted.map(([name, count]) => (
+          <li key={name}>
+            <b>{formatCount(count)}</b> {humanize(name)}
+          </li>
+        ))}
+      </ul>
+      {not_evaluated.map(({ reason, calls: others }) => (
+        <p key={reason} class="muted">
+          {formatCount(others)} not evaluated: {humanize(reason)}
+        </p>
+      ))}
+      <ul class="list">
+        {examples.map(({ x_request_id, server, tool, effects: own, before, after }) => (
+          <li key={x_request_id}>
+            <a href={href(`/tool-calls/${x_request_id}`)}>
+              {server} {tool}
+            </a>{' '}
+            {own.map((effect) => (
+              <Badge key={effect} tone="info">
+                {humanize(effect)}
+              </Badge>
+            ))}
+            <small class="muted block">
+              {describeVerdict(before)} → {describeVerdict(after)}
+            </small>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function describeVerdict({ verdict, rule }: WhatIfToolDecision): string {
+  return rule === null ? humanize(verdict) : `${humanize(verdict)} by ${rule.name}`
 }
 
 /** Requests under budgets and limits, if there are any. */
