@@ -301,7 +301,10 @@ export const SettingsSchema = Type.Object(
             'keeps failing.',
         ),
       },
-      { description: 'The circuit breakers of each model: one per caller, and one for everybody.' },
+      {
+        description:
+          'The circuit breakers of each model and tool server: one per caller, and one for everybody.',
+      },
     ),
     snapshots: StrictObject({
       every_events: Type.Integer({

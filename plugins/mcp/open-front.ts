@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Endpoint, Position, RecordStore } from '../../core/contract/index.ts'
 import type { CallerSource } from '../../core/pipeline/inference.ts'
+import type { BreakerSettings } from '../../providers/shared/model-breaker.ts'
 import type { Tracer } from '../tracing/index.ts'
 import type { ToolCatalog } from './catalog.ts'
 import { upstreamContext } from './front/client-context.ts'
@@ -20,6 +21,7 @@ import type { McpLimits } from './upstream/upstream.ts'
 interface FrontOptions {
   readonly catalog: ToolCatalog
   readonly limits: McpLimits
+  readonly breaker: BreakerSettings
   readonly deciders: Deciders
   readonly callers: CallerSource
   /** Position of the newest event of any tool server. */

@@ -2,6 +2,7 @@ import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
+import type { BreakerSettings } from '../../providers/shared/model-breaker.ts'
 import { Approvals } from '../approvals/index.ts'
 import { ToolFirewall } from '../firewall/index.ts'
 import { ToolCallLedger } from '../ledger/index.ts'
@@ -29,6 +30,7 @@ export default definePlugin({
     state: GatewayState,
     settings: settingsOf<McpSettings>('mcp'),
     host: settingsOf<string>('host'),
+    breaker: settingsOf<BreakerSettings>('breaker'),
     process: ProcessServices,
     callers: Callers,
     cors: settingsOf<{ readonly origins: readonly string[] }>('cors'),
@@ -54,6 +56,7 @@ export default definePlugin({
     const addresses = createAddressGuard(settings.allow_private_addresses, use.host)
     const front = openFront({
       ...{ callers, logger, store, limits },
+      breaker: use.breaker,
       serversPosition: state.toolServers.position,
       catalog: use.catalog ?? createToolCatalog(servers, observed),
       deciders: { rules, firewall, callLimit, approvals, ledger: countCalls(ledger, metrics) },

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ClientConnection, JsonObject } from '../../../core/contract/index.ts'
+import { type ClientConnection, isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
+import { parseJson } from '../../../core/util/json.ts'
+import { apiKeyOf } from '../../auth/index.ts'
 import type { ToolCaller } from '../../tool-rules/index.ts'
 import type { ToolServer } from '../catalog.ts'
 import type { Era } from '../protocol.ts'
@@ -62,8 +64,7 @@ export function upstreamContext(
   const { caller, clientInfo, logLevel, session } = context
   const capabilities = capabilitiesToPassOn(context.capabilities)
   const authorization = findAuthorization(context, server)
-  const { identity } = caller.account
-  const token = identity && /^Bearer +(\S+)/i.exec(context.headers.authorization ?? '')?.[1]
+  const token = findToken(context, server)
   const slot: SessionSlot =
     session === undefined
       ? {
@@ -97,4 +98,20 @@ function findAuthorization({ headers, isMerged }: ClientContext, { name, transpo
   const own = headers[`x-mcp-authorization-${name.toLowerCase()}`]
   const value = own ?? (isMerged ? undefined : headers['x-mcp-authorization'])
   return typeof value === 'string' ? value : undefined
+}
+
+/**
+ * The caller's token of the identity provider, for a server that acts on behalf of users. A token that the
+ * gateway has issued to a program is never passed on.
+ */
+function findToken({ headers, caller: { account } }: ClientContext, { transport }: ToolServer) {
+  const isWanted = transport.type === 'http' && transport.auth.onBehalfOf === 'user'
+  if (!isWanted || account.identity === undefined) return undefined
+  const token = apiKeyOf({ headers })
+  return token !== undefined && issuerOf(token) === account.identity.issuer ? token : undefined
+}
+
+function issuerOf(token: string): unknown {
+  const claims = parseJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  return isJsonObject(claims) ? claims.iss : undefined
 }

@@ -36,7 +36,7 @@ export interface ToolServer extends ToolServerPolicy {
   readonly transport: Transport
 }
 
-/** Whether the lists of a server depend on the credentials of the caller. */
+/** Whether the server gets credentials that depend on the caller, and so may its lists. */
 export function isListPersonal({ transport }: Pick<ToolServer, 'transport'>): boolean {
   if (transport.type !== 'http') return false
   return transport.auth.type === 'passthrough' || transport.auth.onBehalfOf === 'user'

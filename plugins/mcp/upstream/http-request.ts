@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { ProviderCall, type ResponseHead } from '../../../providers/shared/http.ts'
+import { ConnectError, ProviderCall, type ResponseHead } from '../../../providers/shared/http.ts'
 import { mcpError } from '../errors.ts'
 import { type Bytes, invalidMessage } from './envelope.ts'
 import { SseData } from './sse-data.ts'
@@ -114,5 +114,8 @@ function unreachableError(error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error) || 'details' in error) return error
   // The message may have the address, and with it credentials.
   const message = 'The tool server could not be reached, or closed the connection. Try again later.'
-  return mcpError('tool_server_unavailable', message, { cause: new Error(String(error.code)), retryAfter: 5 })
+  const code = String(error.code)
+  const isConnect = error instanceof ConnectError
+  const cause = isConnect ? new ConnectError(new Error('no connection'), code) : new Error(code)
+  return mcpError('tool_server_unavailable', message, { cause, retryAfter: 5 })
 }

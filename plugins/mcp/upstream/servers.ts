@@ -4,10 +4,10 @@ import { GatewayError } from '../../../core/contract/index.ts'
 import { createCircuitBreakers } from '../../../providers/shared/circuit.ts'
 import { createPool } from '../../../providers/shared/connection.ts'
 import { fetchWhole } from '../../../providers/shared/http.ts'
-import type { CircuitState } from '../../../providers/shared/model-breaker.ts'
+import type { BreakerSettings, CircuitState } from '../../../providers/shared/model-breaker.ts'
 import { mcpError } from '../errors.ts'
 import type { AddressGuard } from '../servers/addresses.ts'
-import type { ToolServer, Transport } from '../servers/state.ts'
+import { isListPersonal, type ToolServer, type Transport } from '../servers/state.ts'
 import { createAuthorize, type PostForm, type ReadSecret } from './credentials.ts'
 import { type Outcome, withEnd } from './envelope.ts'
 import { createHttpUpstream } from './http-upstream.ts'
@@ -19,6 +19,7 @@ type ReachableServer = Pick<ToolServer, 'name' | 'transport' | 'timeoutMs' | 'ma
 
 interface UpstreamServices {
   readonly limits: UpstreamLimits
+  readonly breaker: BreakerSettings
   readonly logger: Logger
   readonly readSecret: ReadSecret
   readonly addresses: AddressGuard
@@ -49,12 +50,20 @@ interface ServerCircuit {
 /** Whether a server answered is forgotten after so long. */
 const CONTACT_MS = 10 * 60_000
 
-const BREAKER = { failure_ratio: 0.5, min_requests: 5, min_callers: 3, window_ms: 30_000, open_ms: 10_000 }
-
 /** Errors of a server that is unreachable, hangs or sends no valid response. */
 const DOWN_CODES = new Set(['tool_server_unavailable', 'tool_call_timeout'])
 
 const MAX_TOKEN_BYTES = 256 * 1024
+
+/** The server refuses the credentials of one caller, which says nothing about the server. */
+class CallerRefusedError extends Error {
+  readonly refusal: GatewayError
+
+  constructor(refusal: GatewayError) {
+    super(refusal.message)
+    this.refusal = refusal
+  }
+}
 
 interface OpenUpstream {
   readonly upstream: Upstream
@@ -68,11 +77,12 @@ interface OpenUpstream {
 
 export function createUpstreams({
   limits: common,
+  breaker,
   logger,
   readSecret,
   addresses,
 }: UpstreamServices): Upstreams {
-  const breakers = createCircuitBreakers(BREAKER)
+  const breakers = createCircuitBreakers(breaker)
   const open = new Map<string, OpenUpstream>()
   /** Connects to allowed addresses only: each name is checked when it is resolved. */
   const poolOf = (url: URL): Dispatcher => {
@@ -133,9 +143,17 @@ export function createUpstreams({
     // Programs are started again after a time of their own.
     if (transport.type === 'program') return call()
     const by = { caller: caller.userId, isRetry: false }
+    const isPersonal = isListPersonal({ transport })
+    const attempt = () =>
+      call().catch((error: unknown) => {
+        const isOfCaller =
+          isPersonal && GatewayError.isInstance(error) && error.code === 'tool_server_refused'
+        throw isOfCaller ? new CallerRefusedError(error) : error
+      })
     try {
-      return await breakers.guard({ provider: 'tool-server', model: name }, by, call)
+      return await breakers.guard({ provider: 'tool-server', model: name }, by, attempt)
     } catch (error) {
+      if (error instanceof CallerRefusedError) throw error.refusal
       if (!GatewayError.isInstance(error) || error.code !== 'model_unavailable') throw error
       const message = `The tool server ${name} is temporarily unavailable (circuit open).`
       throw mcpError('tool_server_unavailable', message, { retryAfter: error.details.retryAfter ?? 5 })
@@ -174,6 +192,20 @@ export function createUpstreams({
     }
   }
 
+  /** A call counts until its result has been read, or cannot be any more. */
+  function occupy(upstream: OpenUpstream, signal: AbortSignal): () => void {
+    const release = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', release)
+      if (timer !== undefined) upstream.running--
+      timer = undefined
+    }
+    let timer: NodeJS.Timeout | undefined = setTimeout(release, common.max_call_ms).unref()
+    signal.addEventListener('abort', release)
+    upstream.running++
+    return release
+  }
+
   function closeLater({ upstream }: OpenUpstream): void {
     upstream
       .close()
@@ -187,13 +219,15 @@ export function createUpstreams({
         const text = `The tool server ${server.name} has ${found.running} calls at once. Try again later.`
         throw mcpError('tool_server_unavailable', text, { retryAfter: 1 })
       }
-      found.running++
+      const release = occupy(found, context.signal)
       try {
-        return await guarded(server, context, () =>
+        const outcome = await guarded(server, context, () =>
           noted(found, true, () => inSpan(found, server, message, context)),
         )
-      } finally {
-        found.running--
+        return withEnd(outcome, release)
+      } catch (error) {
+        release()
+        throw error
       }
     },
     describe: (server, context) =>
