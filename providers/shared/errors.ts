@@ -192,7 +192,7 @@ const MESSAGES: Readonly<Record<ProviderErrorCode, BuildMessage>> = {
 }
 
 /** Whole seconds, at least 1, from `retry-after-ms` or `retry-after` (seconds or a date), if there is one. */
-function parseRetryAfter(headers: Headers): number | undefined {
+export function parseRetryAfter(headers: Headers): number | undefined {
   const ms = parseDecimal(headers['retry-after-ms']) ?? parseDelayMs(headers['retry-after'])
   return ms === undefined ? undefined : Math.max(1, Math.ceil(ms / 1000))
 }

@@ -4,13 +4,14 @@ import { createHold, type Hold } from '../support/hold.ts'
 import { atUrl, connectClient, startToolGateway } from '../support/mcp/gateway.ts'
 import { callToolRaw } from '../support/mcp/raw-call.ts'
 import { startHttp, type TestServer } from '../support/mcp/servers.ts'
+import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const LONG_NAME = 'n'.repeat(128)
 
 /** What the server does with calls: `held` answers later, `streamed` begins a result first. */
-type Mode = 'answer' | 'held' | 'streamed' | 'failing'
+type Mode = 'answer' | 'held' | 'streamed' | 'failing' | { readonly status429: object }
 
 describe('limits of tool servers', () => {
   let gateway: RunningGateway
@@ -44,6 +45,11 @@ describe('limits of tool servers', () => {
         response.writeHead(500).end()
         return
       }
+      if (typeof mode === 'object') {
+        const body = JSON.stringify({ ...mode.status429, ...('jsonrpc' in mode.status429 && { id }) })
+        response.writeHead(429, { ...json, 'retry-after': '17' }).end(body)
+        return
+      }
       const text = reply({
         resultType: 'complete',
         content: [{ type: 'text', text: params.arguments?.text ?? params.name }],
@@ -63,7 +69,7 @@ describe('limits of tool servers', () => {
       [
         { ...atUrl('two', server.url), ...limited },
         { ...atUrl('hasty', server.url), timeoutMs: 300 },
-        ...['other', 'breaking', 'again'].map((name) => atUrl(name, server.url)),
+        ...['other', 'breaking', 'again', 'busy'].map((name) => atUrl(name, server.url)),
       ],
       'breaker: { min_requests: 3, open_ms: 2000 }\n',
     )
@@ -102,7 +108,7 @@ describe('limits of tool servers', () => {
       expect(outcome(await call('two'))).to.equal('tool')
       const { data } = (await user.call('GET', '/v1/tool-calls?verdict=failed')).body
       expect(data).to.have.length(1)
-      expect(data[0]).to.include({ server: 'two', error_code: 'tool_server_unavailable' })
+      expect(data[0]).to.include({ server: 'two', error_code: 'tool_server_unavailable', upstream_ms: 0 })
     })
 
   it('max_concurrent: frees the place of a client that has disconnected', async () => {
@@ -163,7 +169,10 @@ describe('limits of tool servers', () => {
     expect(refused.body.error.message).to.contain('circuit open')
     expect(received).to.equal(4)
     const [last] = await records()
-    expect(last).to.include({ verdict: 'failed', error_code: 'tool_server_unavailable' })
+    expect(last).to.include({ verdict: 'failed', error_code: 'tool_server_unavailable', upstream_ms: 0 })
+    const { sum } = await scrape(gateway)
+    expect(sum('signalbox_tool_calls_total', { server: 'breaking' })).to.equal(5)
+    expect(sum('signalbox_tool_server_duration_seconds_count', { server: 'breaking' })).to.equal(4)
     mode = 'answer'
     expect(outcome(await call('breaking', await newUser(gateway)))).to.equal('tool')
     // Half open: the first call is the probe, and the others wait for it.
@@ -180,6 +189,27 @@ describe('limits of tool servers', () => {
     hold.release()
     expect(outcome(await (probe as Promise<Answer>))).to.equal('tool')
     expect(outcome(await call('breaking'))).to.equal('tool')
+  })
+
+  for (const status429 of [
+    { error: 'slow' },
+    { error: { code: 'slow', message: 'slow' } },
+    { result: 'slow' },
+  ])
+    it(`status 429 with ${JSON.stringify(status429)} is not sent again, and says when to try`, async () => {
+      expect(outcome(await call('busy'))).to.equal('tool')
+      mode = { status429 }
+      const { message, data } = (await call('busy')).body.error
+      expect(message).to.contain('busy').and.contain('status 429').and.contain('17 s').and.not.contain('slow')
+      expect(data).to.deep.equal({ code: 'tool_server_unavailable', retry_after: 17 })
+      expect(received).to.equal(2)
+    })
+
+  it('status 429 with a JSON-RPC error is passed on as the error of the server', async () => {
+    mode = { status429: { jsonrpc: '2.0', error: { code: -32_000, message: 'slow' } } }
+    const { body } = await call('busy')
+    expect(body.error).to.deep.equal({ code: -32_000, message: 'slow' })
+    expect(received).to.equal(1)
   })
 
   it('a circuit opens for everybody when calls of several callers fail', async () => {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../../core/contract/index.ts'
 import { createBoundedCache } from '../../../core/util/bounded-cache.ts'
+import { parseRetryAfter } from '../../../providers/shared/errors.ts'
 import { mcpError } from '../errors.ts'
 import { type Era, encodeHeaderText, MODERN_REVISION, nameOfRequest, RPC } from '../protocol.ts'
 import {
@@ -60,6 +61,9 @@ const MODERN_SERVER_CODES = new Set<number>([
 /** The server has no such session, or is of the other era: nothing was done. */
 class NotProcessedError extends Error {}
 
+/** Statuses by which a server can say that it does not know the session or the era. */
+const NOT_PROCESSED_STATUSES = new Set([400, 404, 405, 406, 415])
+
 /**
  * Connects to a server over streamable HTTP. Its era is found once, and again if it stops to fit. See
  * docs/decisions/mcp.md, "The client of the SDK is not used".
@@ -109,11 +113,11 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
       const bytes = await response.next()
       if (bytes === undefined) throw invalidMessage('no response to the request')
       const message = await readMessage(bytes, limits.max_result_bytes).catch((error: unknown) => {
-        throw status >= 400 && GatewayError.isInstance(error)
-          ? new NotProcessedError(`status ${status}`)
-          : error
+        throw status >= 400 && GatewayError.isInstance(error) ? statusError(response) : error
       })
       timer.touch()
+      // Proxies that limit rates answer in JSON of their own.
+      if (status === 429 && (message?.type !== 'reply' || message.id !== id)) throw statusError(response)
       if (message?.type === 'reply' && isReplyTo(message, id)) {
         timer.settle()
         return withEnd(message.outcome, () => {
@@ -170,7 +174,7 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
     )
     checkStatus(response)
     const outcome = await exchange(response, id, context, timer)
-    const isRefused = response.head.status >= 400 && 'error' in outcome
+    const isRefused = NOT_PROCESSED_STATUSES.has(response.head.status) && 'error' in outcome
     if (isRefused && SESSION_SERVER_CODES.has(outcome.error.code) && method !== DISCOVER.method)
       throw new NotProcessedError('the server has sessions')
     return outcome
@@ -369,11 +373,17 @@ export function createHttpUpstream(target: HttpTarget): Upstream {
     if (status < 300) return
     const isJson = String(headers['content-type'] ?? '').includes('json')
     if (status >= 400 && status < 500 && isJson) return
+    throw statusError(response)
+  }
+
+  /** The error for a response that is no JSON-RPC message. */
+  function statusError(response: PostResponse): Error {
+    const { status, headers } = response.head
     response.finish()
-    if (status === 400 || status === 404 || status === 405 || status === 406 || status === 415)
-      throw new NotProcessedError(`status ${status}`)
-    const message = `The tool server ${name} answered with status ${status}. Try again later.`
-    throw mcpError('tool_server_unavailable', message, { retryAfter: 5 })
+    if (NOT_PROCESSED_STATUSES.has(status)) return new NotProcessedError(`status ${status}`)
+    const retryAfter = parseRetryAfter(headers) ?? 5
+    const message = `The tool server ${name} answered with status ${status}. Try again in ${retryAfter} s.`
+    return mcpError('tool_server_unavailable', message, { retryAfter })
   }
 }
 
