@@ -28,8 +28,9 @@ export interface Counters {
 export type JsonValue = string | number | boolean | null | readonly unknown[] | JsonObject
 
 /**
- * A plugin's own records, which expire. Shared and unavailable like `Counters`. Without Redis, records are in
- * memory: when it is full, those that were not used for longest are dropped before they expire.
+ * A plugin's own records and sets, which expire. Shared and unavailable like `Counters`. Without Redis,
+ * records are in memory: when it is full, those that were not used for longest are dropped before they
+ * expire.
  */
 export interface RecordStore {
   /** Returns a copy of the value; undefined if there is none or it has expired. */
@@ -37,6 +38,14 @@ export interface RecordStore {
   /** Replaces the record of the key. Rejects with a `RangeError` if the value has more than 1 MiB of JSON. */
   set(key: string, value: JsonValue, ttlSeconds: number): Promise<void>
   delete(key: string): Promise<void>
+  /**
+   * Adds texts to the set of the key, which then expires after `ttlSeconds`, and returns all of its texts.
+   * Additions of several processes at a time add up. Sets are apart from the records, and are not dropped
+   * before they expire: without Redis, this rejects with a `SharedStateUnavailableError` when memory is full.
+   */
+  addToSet(key: string, texts: readonly string[], ttlSeconds: number): Promise<readonly string[]>
+  /** Returns the texts of the set; none if there is no set or it has expired. */
+  readSet(key: string): Promise<readonly string[]>
 }
 
 /** Redis, or the primary process of a cluster, did not carry out a call. */

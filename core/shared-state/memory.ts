@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { CounterValue } from '../contract/index.ts'
 import { createMemoryReservations } from './memory-reservations.ts'
+import { createMemorySets } from './memory-sets.ts'
 import type { SharedReservations } from './reservations.ts'
 import {
   isSameWindow,
@@ -21,10 +22,12 @@ export function createMemorySharedState(): SharedState {
   const counters = new Map<string, SharedCounters>()
   const reservations = new Map<string, SharedReservations>()
   const records = createRecordCache()
+  const sets = createMemorySets()
   return {
     counters: (namespace) => getOrCreate(counters, namespace, createMemoryCounters),
     reservations: (namespace) => getOrCreate(reservations, namespace, () => createMemoryReservations()),
     store: (namespace) => createMemoryStore(records, `${namespace}:`),
+    sets: (namespace) => sets(`${namespace}:`),
     close: async () => undefined,
   }
 }

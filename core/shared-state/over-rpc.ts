@@ -20,6 +20,10 @@ interface Entry {
 
 type Empty = Readonly<Record<never, never>>
 
+interface Texts {
+  readonly texts: readonly string[]
+}
+
 interface InNamespace {
   readonly namespace: string
   readonly call: ReservationCall
@@ -64,6 +68,11 @@ export type SharedStateMethods = {
   getStored: { params: Entry; result: { readonly json?: string } }
   setStored: { params: Entry & { readonly json: string; readonly ttlSeconds: number }; result: Empty }
   deleteStored: { params: Entry; result: Empty }
+  addToSet: {
+    params: Entry & { readonly texts: readonly string[]; readonly ttlSeconds: number }
+    result: Texts
+  }
+  readSet: { params: Entry; result: Texts }
 }
 
 /** Returns the handlers of the process that keeps the state. */
@@ -102,6 +111,10 @@ export function serveSharedState(state: SharedState): RpcHandlers<SharedStateMet
       await state.store(namespace).delete(key)
       return {}
     },
+    addToSet: async ({ namespace, key, texts, ttlSeconds }) => ({
+      texts: await state.sets(namespace).add(key, texts, ttlSeconds),
+    }),
+    readSet: async ({ namespace, key }) => ({ texts: await state.sets(namespace).read(key) }),
   }
 }
 
@@ -139,6 +152,11 @@ export function createRemoteSharedState(request: Request, timeoutMs: number): Sh
       set: async (key, json, ttlSeconds) =>
         void (await call('setStored', { namespace, key, json, ttlSeconds })),
       delete: async (key) => void (await call('deleteStored', { namespace, key })),
+    }),
+    sets: (namespace) => ({
+      add: async (key, texts, ttlSeconds) =>
+        (await call('addToSet', { namespace, key, texts, ttlSeconds })).texts,
+      read: async (key) => (await call('readSet', { namespace, key })).texts,
     }),
     close: async () => undefined,
   }

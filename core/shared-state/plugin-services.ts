@@ -19,6 +19,7 @@ export function createPluginServices(
   const name = plugin.replaceAll('%', '%25').replaceAll(':', '%3A')
   const counters = state.counters(`counters:${name}`)
   const store = state.store(`store:${name}`)
+  const sets = state.sets(`sets:${name}`)
   return {
     counters: {
       async add(key, amount, windowSeconds) {
@@ -47,6 +48,16 @@ export function createPluginServices(
       async delete(key) {
         checkKey(key)
         await store.delete(key)
+      },
+      async addToSet(key, texts, ttlSeconds) {
+        checkKey(key)
+        checkSeconds('ttlSeconds', ttlSeconds)
+        toJson(key, texts)
+        return texts.length === 0 ? sets.read(key) : sets.add(key, texts, ttlSeconds)
+      },
+      async readSet(key) {
+        checkKey(key)
+        return sets.read(key)
       },
     },
   }

@@ -6,6 +6,7 @@ import { buildReservationScripts } from './redis-scripts.ts'
 import { NotSentError } from './reservations.ts'
 import {
   type SharedCounters,
+  type SharedSets,
   type SharedState,
   type SharedStore,
   WINDOW_TOLERANCE_MS,
@@ -32,6 +33,7 @@ export async function openRedisSharedState(
     reservations: (namespace) =>
       createRedisReservations(redis, { prefix: `signalbox:${namespace}:`, run, rejectUnavailable }),
     store: (namespace) => createRedisStore(redis, `signalbox:${namespace}:`),
+    sets: (namespace) => createRedisSets(redis, `signalbox:${namespace}:`),
     async close() {
       // An intentional disconnect must not be logged as an outage.
       redis.removeAllListeners('close')
@@ -63,6 +65,11 @@ if reset > 0 and math.abs(finish - tonumber(ARGV[2])) < tonumber(ARGV[3]) then
   redis.call('INCRBYFLOAT', KEYS[1], -tonumber(ARGV[1]))
 end`
 
+const ADD_TO_SET = `
+for index = 2, #ARGV do redis.call('SADD', KEYS[1], ARGV[index]) end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return redis.call('SMEMBERS', KEYS[1])`
+
 /** A client with all scripts as commands. */
 interface CounterRedis extends ReservationRedis {
   addToCounter(
@@ -71,6 +78,7 @@ interface CounterRedis extends ReservationRedis {
     windowMs: number,
   ): Promise<[total: string, resetMs: number, window: number]>
   giveBackToCounter(key: string, amount: number, window: number, toleranceMs: number): Promise<unknown>
+  addToSet(key: string, ttlMs: number, ...texts: string[]): Promise<string[]>
 }
 
 function createRedisCounters(redis: CounterRedis, prefix: string): SharedCounters {
@@ -105,6 +113,14 @@ function createRedisStore(redis: Redis, prefix: string): SharedStore {
     async delete(key) {
       await redis.del(prefix + key).catch(rejectUnavailable)
     },
+  }
+}
+
+function createRedisSets(redis: CounterRedis, prefix: string): SharedSets {
+  return {
+    add: (key, texts, ttlSeconds) =>
+      redis.addToSet(prefix + key, Math.ceil(ttlSeconds * 1000), ...texts).catch(rejectUnavailable),
+    read: (key) => redis.smembers(prefix + key).catch(rejectUnavailable),
   }
 }
 
@@ -148,6 +164,7 @@ async function openRedis(url: string, timeoutMs: number, logger: Logger): Promis
     scripts: {
       addToCounter: { lua: ADD_TO_COUNTER, numberOfKeys: 1 },
       giveBackToCounter: { lua: GIVE_BACK, numberOfKeys: 1 },
+      addToSet: { lua: ADD_TO_SET, numberOfKeys: 1 },
       ...RESERVATION_SCRIPTS,
     },
   })

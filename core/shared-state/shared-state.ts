@@ -4,12 +4,13 @@ import type { SharedReservations } from './reservations.ts'
 /**
  * Counters, reservations and expiring records that all processes of an installation share. A namespace
  * separates those of one owner. Methods reject with a `SharedStateUnavailableError`; the implementation in
- * memory is synchronous and never fails.
+ * memory is synchronous, and throws only if there is no memory for a set.
  */
 export interface SharedState {
   counters(namespace: string): SharedCounters
   reservations(namespace: string): SharedReservations
   store(namespace: string): SharedStore
+  sets(namespace: string): SharedSets
   close(): Promise<void>
 }
 
@@ -40,4 +41,11 @@ export interface SharedStore {
   get(key: string): MaybePromise<string | undefined>
   set(key: string, json: string, ttlSeconds: number): MaybePromise<void>
   delete(key: string): MaybePromise<void>
+}
+
+/** Sets of texts that are not dropped before they expire. See `RecordStore` of the plugin API. */
+export interface SharedSets {
+  /** At least one text. Returns all. */
+  add(key: string, texts: readonly string[], ttlSeconds: number): MaybePromise<readonly string[]>
+  read(key: string): MaybePromise<readonly string[]>
 }

@@ -29,7 +29,7 @@ const approvalError = errorsOf(APPROVAL_ERROR_CODES)
 interface ClaimServices {
   readonly approvals: ApprovalStates
   readonly writer: Pick<EventWriter, 'write'>
-  readonly store: RecordStore
+  readonly store: Pick<RecordStore, 'set'>
   /** How long an operator has to decide. */
   readonly expireAfterSeconds: number
   readonly maxPendingPerUser: number

@@ -7,7 +7,10 @@ const KEEP_S = 120
  * Hands messages to a request that waits for them, in this process or in another one. Names are unguessable,
  * or belong to a session.
  */
-export function createMailbox(store: RecordStore, hasOtherProcesses: boolean) {
+export function createMailbox(
+  store: Pick<RecordStore, 'get' | 'set' | 'delete'>,
+  hasOtherProcesses: boolean,
+) {
   const waiting = new Map<string, (value: unknown) => void>()
   const recordOf = (name: string) => `mail:${name}`
 

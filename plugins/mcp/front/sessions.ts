@@ -54,6 +54,8 @@ export function withClearErrors(store: RecordStore): RecordStore {
     get: (key) => store.get(key).catch(fail),
     set: (key, value, seconds) => store.set(key, value, seconds).catch(fail),
     delete: (key) => store.delete(key).catch(fail),
+    addToSet: (key, texts, seconds) => store.addToSet(key, texts, seconds).catch(fail),
+    readSet: (key) => store.readSet(key).catch(fail),
   }
 }
 
@@ -76,7 +78,10 @@ export function createSessions(store: RecordStore) {
     await store.set(recordOf(key), { ...session, storedAt: Date.now() } as unknown as JsonObject, IDLE_S)
   }
 
-  /** What this process knows of sessions: processes that store at the same time could lose what others do. */
+  /**
+   * What this process has stored: the store may have lost it. See docs/decisions/mcp.md, "What a session has
+   * read is a set that is never dropped".
+   */
   const reads = createBoundedCache<string, ReadServers>(MAX_READ_SESSIONS)
 
   function knownReads(key: string): ReadServers | undefined {
@@ -84,29 +89,26 @@ export function createSessions(store: RecordStore) {
     return known !== undefined && Date.now() - known.storedAt < IDLE_S * 1000 ? known : undefined
   }
 
-  async function storeReads(key: string, names: ReadonlySet<string>): Promise<void> {
+  async function addReads(key: string, added: Iterable<string>): Promise<ReadonlySet<string>> {
+    const stored = await store.addToSet(`read:${key}`, [...added], IDLE_S)
+    const names = new Set([...stored, ...(knownReads(key)?.names ?? NO_NAMES)])
     reads.set(key, { names, storedAt: Date.now() })
-    await store.set(`read:${key}`, [...names], IDLE_S)
-  }
-
-  async function loadReads(key: string): Promise<ReadonlySet<string>> {
-    const stored = await store.get(`read:${key}`)
-    const names = new Set(Array.isArray(stored) ? stored.map(String) : [])
-    const known = knownReads(key)?.names ?? NO_NAMES
-    if ([...known].every((name) => names.has(name))) return names
-    const all = new Set([...names, ...known])
-    await storeReads(key, all)
-    return all
+    return names
   }
 
   /** Stores it again while the session is in use. */
+  async function loadReads(key: string): Promise<ReadonlySet<string>> {
+    const stored = await store.readSet(`read:${key}`)
+    const known = knownReads(key)
+    const names = new Set([...stored, ...(known?.names ?? NO_NAMES)])
+    const isStored = stored.length === names.size && known !== undefined && isFresh(known)
+    return names.size === 0 || isStored ? names : addReads(key, names)
+  }
+
   async function noteRead(key: string, server: string): Promise<void> {
     const known = knownReads(key)
-    if (known?.names.has(server) && Date.now() - known.storedAt < REFRESH_MS) return
-    reads.set(key, { names: new Set([...(known?.names ?? NO_NAMES), server]), storedAt: Date.now() })
-    const stored = await store.get(`read:${key}`)
-    const names = Array.isArray(stored) ? stored.map(String) : []
-    await storeReads(key, new Set([...names, ...(knownReads(key)?.names ?? NO_NAMES), server]))
+    if (known?.names.has(server) && isFresh(known)) return
+    await addReads(key, [server])
   }
 
   return {
@@ -170,6 +172,10 @@ export type Sessions = ReturnType<typeof createSessions>
 /** Whose a session is: of one key, or of one subject of an identity provider. */
 export function ownerOf({ userId, keyId, identity }: Account): string {
   return `${userId}:${identity === undefined ? keyId : `${identity.issuer}#${identity.subject}`}`
+}
+
+function isFresh({ storedAt }: ReadServers): boolean {
+  return Date.now() - storedAt < REFRESH_MS
 }
 
 export function digest(text: string): string {

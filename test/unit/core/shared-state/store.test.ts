@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { type RecordStore, SharedStateUnavailableError } from '../../../../core/contract/index.ts'
 import { createMemorySharedState, MAX_RECORD_BYTES } from '../../../../core/shared-state/memory.ts'
+import { createMemorySets } from '../../../../core/shared-state/memory-sets.ts'
 import { createRemoteSharedState } from '../../../../core/shared-state/over-rpc.ts'
 import { createPluginServices } from '../../../../core/shared-state/plugin-services.ts'
 import type { SharedState } from '../../../../core/shared-state/shared-state.ts'
@@ -62,6 +63,25 @@ describe('record store', () => {
       expect(await storeOf(get()[0], 'b').get('key')).to.equal(undefined)
     })
 
+    it('adds to sets, which are apart from records and expire by the time of the last addition', async () => {
+      const added = ['a', 'b', 'ü'].map((text, index) =>
+        (index === 1 ? last : first)().addToSet('set', [text], 60),
+      )
+      await Promise.all(added)
+      for (const store of [first(), last()])
+        expect([...(await store.readSet('set'))].sort()).to.deep.equal(['a', 'b', 'ü'])
+      expect([...(await last().addToSet('set', ['a', 'c'], 60))].sort()).to.deep.equal(['a', 'b', 'c', 'ü'])
+      expect(await first().addToSet('set', [], 60)).to.have.length(4)
+      expect(await first().get('set')).to.equal(undefined)
+      expect(await storeOf(get()[0], 'b').readSet('set')).to.deep.equal([])
+      await first().addToSet('short', ['a'], 0.05)
+      await first().addToSet('longer', ['a'], 0.05)
+      await last().addToSet('longer', ['a'], 60)
+      await waitUntil(async () => (await last().readSet('short')).length === 0)
+      expect(await first().readSet('longer')).to.deep.equal(['a'])
+      expect(await first().addToSet('short', ['b'], 60)).to.deep.equal(['b'])
+    })
+
     it('refuses values that are too large or not JSON', async () => {
       await first().set('limit', 'x'.repeat(MIB - 2), 60)
       expect(await last().get('limit')).to.have.length(MIB - 2)
@@ -89,6 +109,32 @@ describe('record store', () => {
     expect(await store.get('used')).to.equal(value)
   })
 
+  it('in memory keeps sets when records are dropped', async () => {
+    const store = storeOf(createMemorySharedState())
+    await store.addToSet('kept', ['a'], 60)
+    for (let number = 0; number <= MAX_RECORD_BYTES / MIB; number++)
+      await store.set(`key ${number}`, 'x'.repeat(MIB - 100), 60)
+    expect(await store.get('key 0')).to.equal(undefined)
+    expect(await store.readSet('kept')).to.deep.equal(['a'])
+  })
+
+  it('in memory refuses sets that do not fit, until others have expired', async () => {
+    const sets = createMemorySets(2 * MIB)('')
+    const text = 'x'.repeat(0.6 * MIB)
+    sets.add('short', [text], 0.3)
+    expect(() => sets.add('other', [text], 60)).to.throw('the memory for sets is full')
+    expect(sets.read('other')).to.deep.equal([])
+    await waitUntil(() => {
+      try {
+        return sets.add('other', [text], 60).length === 1
+      } catch {
+        return false
+      }
+    })
+    expect(() => sets.add('other', [`${text}y`], 60)).to.throw(SharedStateUnavailableError)
+    expect(sets.add('other', [text], 60)).to.deep.equal([text])
+  })
+
   it('rejects with a typed error if the primary does not respond', async () => {
     const state = createRemoteSharedState(async () => Promise.reject(new Error('timed out')), 1000)
     const { counters, store } = createPluginServices(state, 'a')
@@ -98,6 +144,8 @@ describe('record store', () => {
       store.get('key'),
       store.set('key', 1, 60),
       store.delete('key'),
+      store.addToSet('key', ['a'], 60),
+      store.readSet('key'),
     ]
     for (const error of await errorsOf(calls)) {
       expect(SharedStateUnavailableError.isInstance(error)).to.equal(true)
@@ -116,6 +164,8 @@ describe('record store', () => {
       store.get('secret'),
       store.set('secret', 'secret', 60),
       store.delete('secret'),
+      store.addToSet('secret', ['secret'], 60),
+      store.readSet('secret'),
     ]
     await redis.client.set('signalbox:counters:a:secret', 'secret')
     const refused = await errorOf(createPluginServices(patient, 'a').counters.add('secret', 1, 60))
