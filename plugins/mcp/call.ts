@@ -47,6 +47,8 @@ export interface PreparedCall {
   readonly name: string
   /** The definition that is served, or why none is. Of tools only. */
   readonly definition: ServedTool | Unserved | undefined
+  /** What kept the gateway from listing the tools of the server. */
+  readonly unlisted?: { readonly error: unknown } | undefined
   readonly message: UpstreamMessage
   /** The arguments of a prompt or resource that are to be completed. Nothing is called, nor approved. */
   readonly completes?: JsonObject
@@ -91,6 +93,7 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
   const { definition } = call
   if (typeof definition === 'object') notes.revision = definition.revision
   try {
+    if (call.unlisted !== undefined) throw call.unlisted.error
     const decision = await decideCall(services.deciders, {
       ...call,
       arguments: args,

@@ -5,7 +5,7 @@ import { FAULTS, type Fault, type FaultyPlaces, startFaultyPlaces } from '../sup
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newPolicy, routingRule } from '../support/policies.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { ROUNDS } from '../support/rounds.ts'
+import { IS_FULL, ROUNDS } from '../support/rounds.ts'
 import { withSettings } from '../support/settings.ts'
 
 const SEED = Number(process.env.FAILOVER_SEED ?? 20261127)
@@ -85,7 +85,10 @@ describe(`failover among deployments with random faults (seed ${SEED})`, functio
       await gateway.stop()
       places.close()
     }
-    for (const [what, count] of Object.entries(counts)) expect(count, what).to.be.above(0)
+    const { unanswered, ...others } = counts
+    for (const [what, count] of Object.entries(others)) expect(count, what).to.be.above(0)
+    // In few rounds, a request rarely meets a place that does not answer.
+    if (IS_FULL) expect(unanswered, 'unanswered').to.be.above(0)
   })
 
   async function playRound(

@@ -188,7 +188,7 @@ describe('feedback', () => {
     const csv = await fetch(`${gateway.url}/admin/requests?format=csv&user=${other.id}`, {
       headers: auditor.headers,
     })
-    expect(await csv.text()).to.match(/,score,signals,deployment\r?\n.*,0,,\r?\n$/)
+    expect(await csv.text()).to.match(/,score,signals,deployment,session_id\r?\n.*,0,,,\r?\n$/)
   })
 
   it('is deleted with its user, and its comments are never logged', async () => {

@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import { toolRuleBody } from '../support/bodies.ts'
 import { type Answer, AS_ADMIN, type RunningGateway } from '../support/gateway.ts'
 import { atUrl, connectClient, startToolGateway } from '../support/mcp/gateway.ts'
+import { callToolRaw } from '../support/mcp/raw-call.ts'
 import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
 import { scrape } from '../support/metrics.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
@@ -126,6 +127,15 @@ describe('records of tool calls', () => {
         .to.be.a('string')
         .and.equal(ofConnection)
     await client.close()
+  })
+
+  it('say that the server could not be asked for its tools', async () => {
+    const down = await startToolGateway([atUrl('down', 'http://127.0.0.1:1')])
+    const answer = await callToolRaw(down, down.demoKey, { server: 'down', tool: 'read' })
+    expect(answer.body.error.data.code).to.equal('tool_server_unavailable')
+    const [record] = (await down.call('GET', '/v1/tool-calls')).body.data
+    expect(record).to.include({ tool: 'read', verdict: 'failed', error_code: 'tool_server_unavailable' })
+    await down.stop()
   })
 
   it('are filtered, and read in pages in both orders', async () => {

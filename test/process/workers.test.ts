@@ -5,6 +5,7 @@ import { chatBody, firewallRuleBody } from '../support/bodies.ts'
 import { AS_ADMIN, startGateway } from '../support/gateway.ts'
 import { readLog } from '../support/gateway-log.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { callToolRaw } from '../support/mcp/raw-call.ts'
 import { scrapePage, scrapeUntil } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
@@ -252,6 +253,9 @@ describe('several workers', () => {
     await single.call('POST', '/v1/firewall-rules', firewallRuleBody({ pattern: 'Hello', action: 'warn' }))
     await single.call('POST', '/v1/firewall-rules', firewallRuleBody({ type: 'regex', pattern: '(' }))
     await single.call('POST', '/v1/chat/completions', chatBody('Hello'))
+    await single.call('POST', '/admin/tool-servers', { name: 'files', url: 'http://127.0.0.1:1' }, AS_ADMIN)
+    const call = { server: 'files', tool: 'read' }
+    expect((await callToolRaw(single, single.demoKey, call)).body.error).to.be.an('object')
     const { names, samples } = await scrapeUntil(
       single,
       ({ sum }) => sum('signalbox_rule_actions_total') === 1,

@@ -206,11 +206,12 @@ async function callAnswer(
   const message: UpstreamMessage = { method, params: sentParams, argumentsText }
   const run = async (): Promise<Answer> => {
     try {
-      if (kind === 'tool') {
-        await services.lists.ready(server, upstream)
-        checkParameters(services, context, target, params.arguments)
+      const unlisted = kind === 'tool' ? await whyUnlisted(services, server, upstream) : undefined
+      if (kind === 'tool') checkParameters(services, context, target, params.arguments)
+      const toolCall = {
+        ...(await prepareCall(services, context, server, kind, name, message, upstream)),
+        unlisted,
       }
-      const toolCall = await prepareCall(services, context, server, kind, name, message, upstream)
       const upstreams = context.era === 'session' ? withInputs(services.upstreams) : services.upstreams
       noteTarget(context, toolCall)
       const outcome = await callTool(
@@ -247,6 +248,20 @@ async function findTarget(
   const server = await merged.findResource(context, named, signal)
   if (server !== undefined) return { server, name: named }
   throw new RpcError(codeForResource(context), `Unknown resource: ${named}`, { data: { uri: named } })
+}
+
+/** Lists the tools of a server, unless they are known. Returns what keeps it from that. */
+async function whyUnlisted(
+  { lists }: FrontServices,
+  server: ToolServer,
+  upstream: UpstreamContext,
+): Promise<{ readonly error: unknown } | undefined> {
+  try {
+    await lists.ready(server, upstream)
+    return undefined
+  } catch (error) {
+    return { error }
+  }
 }
 
 /** Headers that repeat arguments must have the same values: others decide by them. */
