@@ -1,9 +1,12 @@
 import { expect } from 'chai'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
+import { hasTools, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { skip } from '../support/skip.ts'
 
-/** In the order in which a reader may open them. */
+/**
+ * In the order in which a reader may open them, on one gateway. test/release/guides.test.ts runs all guides,
+ * each on a gateway of its own.
+ */
 const PAGES = [
   'README.md',
   'docs/start.md',
@@ -17,7 +20,6 @@ const PAGES = [
   'docs/guides/budgets.md',
   'docs/guides/users.md',
   'docs/guides/sandbox.md',
-  'docs/guides/audit.md',
   'docs/guides/simulate.md',
   'docs/guides/audit-trail.md',
   'docs/guides/operators.md',
@@ -27,7 +29,7 @@ describe('the examples of the documentation', () => {
   let gateway: RunningGateway
 
   before(async function () {
-    if (!(await hasCurl())) skip(this, 'curl is not installed')
+    if (!(await hasTools())) skip(this, 'curl or jq is not installed')
     gateway = await startGateway()
   })
   after(() => gateway?.stop())

@@ -8,7 +8,7 @@ import { ADMIN_KEY, type RunningGateway, startGatewayOnFiles } from '../support/
 import { runSignalbox } from '../support/gateway-process.ts'
 import { readScrape } from '../support/metrics.ts'
 import { newUser } from '../support/new-user.ts'
-import { hasCurl, readBlocks, readCurlBlocks, runBlock } from '../support/pages.ts'
+import { hasTools, readBlocks, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { BUILT_IN, installExamples, listPlugins } from '../support/plugins.ts'
 import { ROOT } from '../support/root.ts'
 import { describeInFull } from '../support/rounds.ts'
@@ -38,7 +38,7 @@ describe('the page about plugins', () => {
 
   it('shows settings and commands that work as described', async function () {
     this.timeout(180_000)
-    if (!(await hasCurl())) skip(this, 'curl is not installed')
+    if (!(await hasTools())) skip(this, 'curl or jq is not installed')
     const folder = await installExample()
     const blocks = await readBlocks('docs/plugins.md', 'yaml')
     const CONFIG = path.join(folder, 'settings.yaml')

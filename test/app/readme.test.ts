@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { hasCurl, readCurlBlocks, runBlock } from '../support/pages.ts'
+import { hasTools, readCurlBlocks, runBlock } from '../support/pages.ts'
 import { skip } from '../support/skip.ts'
 
 describe('the README and docs/start.md', () => {
   let gateway: RunningGateway
 
   before(async function () {
-    if (!(await hasCurl())) skip(this, 'curl is not installed')
+    if (!(await hasTools())) skip(this, 'curl or jq is not installed')
     gateway = await startGateway()
   })
   after(() => gateway?.stop())

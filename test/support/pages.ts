@@ -32,9 +32,10 @@ export async function runBlock(gateway: RunningGateway, script = ''): Promise<st
   return (await execute('sh', ['-euc', here], { env, cwd: await makeFolder() })).stdout
 }
 
-/** Pages can be run only where curl is installed. */
-export async function hasCurl(): Promise<boolean> {
-  return execute('curl', ['--version']).then(
+/** Pages can be run only where curl and jq are installed. */
+export async function hasTools(): Promise<boolean> {
+  const tools = ['curl', 'jq'].map((tool) => execute(tool, ['--version']))
+  return Promise.all(tools).then(
     () => true,
     () => false,
   )
