@@ -50,8 +50,8 @@ const BACKUP = '/backup/'
 
 /**
  * Runs blocks in the order of the page, in a folder of their own, with a gateway of their own in it.
- * Variables live on from block to block, as in a terminal. What would start a gateway in the foreground starts one with
- * the environment of that moment, and stops the one before it.
+ * Variables live on from block to block, as in a terminal. What would start a gateway in the foreground
+ * starts one with the environment of that moment, and stops the one before it.
  */
 export class GuideRunner {
   readonly #folder: string

@@ -15,7 +15,9 @@ const FOLDER = fileURLToPath(new URL('config/deploy/', ROOT))
 const read = (name: string) => readFileSync(path.join(FOLDER, name), 'utf8')
 const readYaml = (name: string) => parseYaml(read(name))
 
-const { bin, allowScripts, scripts } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'))
+const { bin, allowScripts, files, publishConfig, repository, scripts } = JSON.parse(
+  readFileSync(new URL('package.json', ROOT), 'utf8'),
+)
 
 /** All variables that the gateway reads. */
 function knownVariables(): readonly string[] {
@@ -25,6 +27,7 @@ function knownVariables(): readonly string[] {
 
 interface Service {
   readonly image?: string
+  readonly profiles?: readonly string[]
   readonly volumes?: readonly string[]
   readonly ports?: readonly string[]
   readonly restart: string
@@ -50,16 +53,37 @@ describe('the deployment files', () => {
     it('sets only known variables, to valid values', () => {
       expect(knownVariables()).to.include.members(Object.keys(gateway.environment))
       const settings = readSettings(withoutPlaceholders(gateway.environment))
-      expect(settings).to.include({
-        host: '0.0.0.0',
-        eventstore_url: 'esdb://eventlog:2113?tls=false',
-        redis_url: 'redis://redis:6379',
-      })
+      expect(settings).to.include({ host: '0.0.0.0' })
+      for (const url of ['eventstore_url', 'ledger_url', 'redis_url'] as const)
+        expect(settings[url], url).to.be.oneOf([null, undefined])
+    })
+
+    it('starts one gateway by itself, and each server with its profile', () => {
+      const profiles = services.map(([name, { profiles = [] }]) => [name, ...profiles])
+      expect(profiles).to.deep.equal([
+        ['gateway'],
+        ['eventlog', 'eventstore'],
+        ['ledger', 'postgres'],
+        ['redis', 'redis'],
+        ['prometheus', 'monitoring'],
+        ['grafana', 'monitoring'],
+      ])
+    })
+
+    it('says which variables use the servers', () => {
+      const shown = Object.fromEntries(
+        [...read('compose.yaml').matchAll(/(\w+_URL)='?([\w:/@?=.-]+)/g)].map(([, name, url]) => [name, url]),
+      )
+      const { eventstore_url, ledger_url, redis_url } = readSettings(shown)
+      for (const url of [eventstore_url, ledger_url, redis_url])
+        expect(compose.services).to.include.keys(new URL(url ?? '').hostname)
+      const { username, password, pathname } = new URL(ledger_url ?? '')
+      const { POSTGRES_USER, POSTGRES_DB } = compose.services.ledger.environment
+      expect([username, pathname]).to.deep.equal([POSTGRES_USER, `/${POSTGRES_DB}`])
+      expect(read('compose.yaml')).to.contain(`POSTGRES_PASSWORD=${password}`)
     })
 
     it('refers only to services, volumes and files that exist', () => {
-      for (const variable of ['EVENTSTORE_URL', 'REDIS_URL'])
-        expect(compose.services).to.include.keys(new URL(gateway.environment[variable]).hostname)
       expect(existsSync(path.join(FOLDER, gateway.build.context, gateway.build.dockerfile))).to.equal(true)
       for (const [, { volumes = [] }] of services) {
         for (const [source = ''] of volumes.map((volume) => volume.split(':'))) {
@@ -118,12 +142,18 @@ describe('the deployment files', () => {
     expect(templating.list[0]).to.include({ type: 'datasource', query: source.type })
   })
 
+  it('the package can be published with its provenance', () => {
+    expect(publishConfig).to.deep.equal({ access: 'public', provenance: true })
+    expect(repository.url).to.match(/^git\+https:\/\/[\w.-]+\/[\w-]+\/signalbox\.git$/)
+  })
+
   describe('the Dockerfile', () => {
     const lines = read('Dockerfile').replaceAll('\\\n', '').split('\n')
 
     it('copies and starts the build output', () => {
       expect(lines).to.include(`CMD ["node", "${bin.signalbox}", "start"]`)
-      expect(lines).to.include('COPY --from=build /signalbox/dist dist')
+      expect(lines).to.include('COPY --from=build /package ./')
+      expect(files).to.include('dist')
       expect(scripts).to.have.property('build')
     })
 
