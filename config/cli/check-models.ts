@@ -17,9 +17,12 @@ export async function checkModels({ operands, options, environment, print }: Com
   const listed = parsePriceList(text, name)
   const { differences, compared } = comparePrices(models, listed, !options.has('prices-only'))
   if (compared === 0) throw new Error(`${name} has none of the models of the catalogue.`)
-  for (const line of formatPriceChanges(differences)) print(line)
   const summary = `Compared ${compared} models of the catalogue with ${name}.`
-  print(differences.length === 0 ? `${summary} No differences.` : `\n${summary}`)
+  if (options.has('json')) print(JSON.stringify(differences))
+  else {
+    for (const line of formatPriceChanges(differences)) print(line)
+    print(differences.length === 0 ? `${summary} No differences.` : `\n${summary}`)
+  }
   if (differences.length > 0) throw new DifferencesError(`${countOf(differences.length)} found.`)
 }
 

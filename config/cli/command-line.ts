@@ -2,24 +2,25 @@ import { parseArgs } from 'node:util'
 import type { Command } from './command.ts'
 
 /** The help of the program, or of a group of its commands. */
-export function formatHelp(commands: readonly Command[]): string {
+export function formatHelp(commands: readonly Command[], group?: string): string {
   const rows = commands.map((command) => [formatSynopsis(command), command.summary] as const)
+  const prefix = group === undefined ? '' : `${group} `
   return [
-    'Usage: signalbox <command> [options]',
+    `Usage: signalbox ${prefix}<command> [options]`,
     '',
     'Commands:',
     ...formatRows(rows),
     '',
-    'Options:',
-    ...formatRows([
-      ['--help', 'Show this help, or the help of a command.'],
-      ['--version', 'Show the version.'],
-    ]),
-    '',
-    'Settings come from environment variables and from the file that CONFIG names.',
-    'See docs/guides/settings.md.',
+    `"signalbox ${prefix}<command> --help" shows the options of a command.`,
+    ...(group === undefined ? PROGRAM_HELP : []),
   ].join('\n')
 }
+
+const PROGRAM_HELP = [
+  '"signalbox --version" shows the version.',
+  'Settings come from environment variables and from the file that CONFIG names.',
+  'See docs/commands.md and docs/guides/settings.md.',
+]
 
 export function formatCommandHelp(command: Command): string {
   const { options = {}, summary, details } = command
@@ -38,7 +39,7 @@ export function formatCommandHelp(command: Command): string {
 }
 
 /** `Usage: signalbox users add --name NAME --plan PLAN [--reason TEXT]` */
-export function formatUsage(command: Command): string {
+function formatUsage(command: Command): string {
   const options = Object.entries(command.options ?? {}).map(([name, { value, isRequired }]) => {
     const option = value === undefined ? `--${name}` : `--${name} ${value}`
     return isRequired ? option : `[${option}]`
@@ -46,7 +47,7 @@ export function formatUsage(command: Command): string {
   return `Usage: ${['signalbox', formatSynopsis(command), ...options].join(' ')}`
 }
 
-function formatSynopsis({ name, operands = [] }: Command): string {
+export function formatSynopsis({ name, operands = [] }: Command): string {
   return [name, ...operands].join(' ')
 }
 
@@ -66,7 +67,7 @@ export interface OptionToken {
 export function splitArgs(
   args: readonly string[],
   commands: readonly Command[],
-): { words: readonly string[]; options: readonly OptionToken[] } {
+): { words: string[]; options: readonly OptionToken[] } {
   const { tokens } = parseArgs({
     args: [...args],
     options: { help: { type: 'boolean', short: 'h' }, ...listOptionTypes(commands) },

@@ -1,11 +1,10 @@
+import { ACCOUNT_COMMANDS } from './account-command-list.ts'
 import type { Command } from './command.ts'
 import { LOG_COMMANDS } from './log-command-list.ts'
 import { ROUTER_COMMANDS } from './router-command-list.ts'
-import { REASON, TARGET } from './shared-options.ts'
+import { JSON_OUTPUT, REASON, TARGET } from './shared-options.ts'
 import { SIGN_IN_COMMANDS } from './sign-in-command-list.ts'
 import { TOOL_COMMANDS } from './tool-command-list.ts'
-
-const USER = 'USER is the id of the user, as shown by "signalbox users list".'
 
 /** All commands, in the order of the help. The code of a command is imported when it runs. */
 export const COMMANDS: readonly Command[] = [
@@ -68,62 +67,7 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   ...SIGN_IN_COMMANDS,
-  {
-    name: 'users add',
-    summary: 'Create a user with an API key.',
-    details: 'Prints the user and the key as a line of JSON. The key cannot be shown again.',
-    options: {
-      name: { value: 'NAME', summary: 'Name of the user.', isRequired: true },
-      plan: { value: 'PLAN', summary: 'Plan of the user: free or paid.', isRequired: true },
-      ...REASON,
-    },
-    async run(args) {
-      const { addUser } = await import('./account-commands.ts')
-      return addUser(args)
-    },
-  },
-  {
-    name: 'users list',
-    summary: 'List all users.',
-    details: 'Prints each user with the ids of their active keys as a line of JSON.',
-    async run(args) {
-      const { listUsers } = await import('./account-commands.ts')
-      return listUsers(args)
-    },
-  },
-  {
-    name: 'users plan',
-    operands: ['USER', 'PLAN'],
-    summary: 'Change the plan of a user.',
-    details: `${USER} PLAN is free or paid.`,
-    options: REASON,
-    async run(args) {
-      const { changePlan } = await import('./account-commands.ts')
-      return changePlan(args)
-    },
-  },
-  {
-    name: 'keys add',
-    operands: ['USER'],
-    summary: 'Issue another API key for a user.',
-    details: `${USER} Prints the id and the key as a line of JSON. The key cannot be shown again.`,
-    options: REASON,
-    async run(args) {
-      const { addKey } = await import('./account-commands.ts')
-      return addKey(args)
-    },
-  },
-  {
-    name: 'keys revoke',
-    operands: ['KEY'],
-    summary: 'Revoke an API key.',
-    details: 'KEY is the id of the key, such as key_6dpGy9dqA3FxMgi8WZLNMjg5, not the key itself.',
-    options: REASON,
-    async run(args) {
-      const { revokeKey } = await import('./account-commands.ts')
-      return revokeKey(args)
-    },
-  },
+  ...ACCOUNT_COMMANDS,
   {
     name: 'providers check',
     operands: ['[PROVIDER]'],
@@ -134,7 +78,7 @@ export const COMMANDS: readonly Command[] = [
     options: {
       paid: { summary: 'Send a request of one token to providers without a list that is free of charge.' },
       model: { value: 'MODEL', summary: 'Its model. Default: the cheapest one of the catalogue.' },
-      json: { summary: 'Print the results as a line of JSON.' },
+      ...JSON_OUTPUT,
     },
     async run(args) {
       const { checkProviders } = await import('./check-providers.ts')
@@ -151,6 +95,7 @@ export const COMMANDS: readonly Command[] = [
       'catalogue. Exits with 0 if there are none, 2 if there are some, and 1 on failure.',
     options: {
       'prices-only': { summary: 'Leave out models that only one of both has.' },
+      ...JSON_OUTPUT,
     },
     async run(args) {
       const { checkModels } = await import('./check-models.ts')
@@ -177,7 +122,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'presets',
     summary: 'List the presets for firewall rules.',
-    details: 'Prints each preset as a line of JSON: its name, what it finds, what it checks, and an example.',
+    options: JSON_OUTPUT,
     async run(args) {
       const { printPresets } = await import('./print-presets.ts')
       return printPresets(args)
@@ -202,7 +147,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Show what applying a file of rules would change.',
     details: 'Exits with 0 if there is nothing to do, 2 if there are changes, and 1 on failure.',
     options: {
-      format: { value: 'FORMAT', summary: 'text or json; default: text.' },
+      ...JSON_OUTPUT,
       ...TARGET,
     },
     async run(args) {
@@ -254,7 +199,7 @@ export const COMMANDS: readonly Command[] = [
       since: { value: 'SINCE', summary: 'Start: a duration such as 7d or 12h, or a time. Default: 7d.' },
       user: { value: 'USER', summary: 'Only requests of this user.' },
       limit: { value: 'COUNT', summary: 'Maximum number of requests. Default: 10000.' },
-      format: { value: 'FORMAT', summary: 'text (default) or json.' },
+      ...JSON_OUTPUT,
       ...TARGET,
     },
     async run(args) {

@@ -1,7 +1,15 @@
 import { listPresets } from '../../core/pcre/presets/presets.ts'
 import type { CommandArgs } from './command.ts'
+import { printList } from './output.ts'
 
-/** Prints each preset for firewall rules as a line of JSON. */
-export async function printPresets({ print }: CommandArgs): Promise<void> {
-  for (const preset of listPresets()) print(JSON.stringify(preset))
+/** Prints the presets for firewall rules. */
+export async function printPresets(args: CommandArgs): Promise<void> {
+  const columns = {
+    NAME: ({ name }: Preset) => name,
+    FINDS: ({ description }: Preset) => description,
+    'ALSO CHECKED': ({ checked }: Preset) => checked,
+  }
+  printList(args, listPresets(), columns, '')
 }
+
+type Preset = ReturnType<typeof listPresets>[number]

@@ -1,24 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { GatewayError, type JsonObject } from '../../core/contract/index.ts'
+import { type AdminApi, type Answer, createAdminApi, type Method } from './admin-api.ts'
 import { type CommandArgs, UsageError } from './command.ts'
 import { authorOf } from './command-state.ts'
 import { readToken, rejectUnreachable } from './oauth-client.ts'
 import { openStoredSignIns } from './stored-sign-ins.ts'
-
-/** A running gateway that a command calls as an operator. */
-export interface RemoteGateway {
-  /** Sends a POST request if there is a body. Rejects with the gateway's error. */
-  call<Result>(path: string, body?: JsonObject): Promise<Result>
-  /** Reads all pages of a list. The path has a query. */
-  list<Item>(path: string): Promise<readonly Item[]>
-}
 
 /** The address that `--url` or SIGNALBOX_URL names; undefined if the command works on the settings. */
 export function remoteUrl({ options, environment }: CommandArgs): string | undefined {
   return options.get('url') ?? (environment.SIGNALBOX_URL || undefined)
 }
 
-export function createRemoteGateway(url: string, args: CommandArgs): RemoteGateway {
+/** Calls a running gateway as an operator. */
+export function createRemoteGateway(url: string, args: CommandArgs): AdminApi {
   const stored = openStoredSignIns(args.environment)
   const given = readKey(args)
   if (given === undefined && stored.find(url) === undefined) throw noKeyError(url)
@@ -26,44 +20,26 @@ export function createRemoteGateway(url: string, args: CommandArgs): RemoteGatew
   // Node encodes headers as Latin-1; the gateway reads the bytes as UTF-8.
   const header = reason && { 'x-change-reason': Buffer.from(reason, 'utf8').toString('latin1') }
   const base = url.replace(/\/+$/, '')
-
-  async function send<Result>(path: string, body?: JsonObject): Promise<Answered<Result>> {
+  return createAdminApi(async <Result>(method: Method, path: string, body?: JsonObject) => {
     const key = given ?? (await readToken(stored, url))
     if (key === undefined) throw new Error(`The sign-in to ${url} has ended. ${logInAdvice(url)}`)
     const response = await fetch(base + path, {
-      method: body ? 'POST' : 'GET',
+      method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...header },
       ...(body && { body: JSON.stringify(body) }),
     }).catch((error: unknown) => rejectUnreachable(new URL(base).origin, error))
-    const answer = (await response.json().catch(() => ({}))) as Answer<Result>
-    if (response.ok && answer.data !== undefined) return { ...answer, data: answer.data }
+    const answer = (await response.json().catch(() => ({}))) as Partial<Answer<Result>> & Failure
+    if (response.ok && (answer.data !== undefined || answer.success === true)) return answer as Answer<Result>
     const { message = `${new URL(base).origin} answered with ${response.status}.`, errors } =
       answer.error ?? {}
     const code = response.headers.get('x-error-code') ?? 'internal_error'
     throw new GatewayError({ code, status: response.status, message, ...(errors && { errors }) })
-  }
-
-  return {
-    call: async <Result>(path: string, body?: JsonObject) => (await send<Result>(path, body)).data,
-    async list<Item>(path: string) {
-      const items: Item[] = []
-      let cursor: string | null | undefined = ''
-      while (typeof cursor === 'string') {
-        const more: string = cursor && `&cursor=${cursor}`
-        const page: Answered<readonly Item[]> = await send(path + more)
-        items.push(...page.data)
-        cursor = page.next_cursor
-      }
-      return items
-    },
-  }
+  })
 }
 
-type Answered<Result> = Answer<Result> & { readonly data: Result }
-
-interface Answer<Result> {
-  readonly data?: Result
-  readonly next_cursor?: string | null
+interface Failure {
+  /** In place of data, of something that was deleted. */
+  readonly success?: boolean
   readonly error?: {
     readonly message?: string
     readonly errors?: Readonly<Record<string, readonly string[]>>

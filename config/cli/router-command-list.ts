@@ -1,8 +1,7 @@
 import type { Command } from './command.ts'
-import { REASON, TARGET } from './shared-options.ts'
+import { JSON_OUTPUT, REASON, TARGET } from './shared-options.ts'
 
 const GROUP = { group: { value: 'GROUP', summary: 'Id of a group; default: the router for everyone.' } }
-const FORMAT = { format: { value: 'FORMAT', summary: 'text or json; default: text.' } }
 
 /** The commands about learned routers. */
 export const ROUTER_COMMANDS: readonly Command[] = [
@@ -10,7 +9,7 @@ export const ROUTER_COMMANDS: readonly Command[] = [
     name: 'router train',
     summary: 'Train a version of the learned router from the ratings of the last days.',
     details: 'Prints its figures. Activates it only if it is better and routing.activate says so.',
-    options: { ...GROUP, ...FORMAT, ...REASON, ...TARGET },
+    options: { ...GROUP, ...JSON_OUTPUT, ...REASON, ...TARGET },
     async run(args) {
       const { trainRouterVersion } = await import('./router-commands.ts')
       return trainRouterVersion(args)
@@ -19,7 +18,7 @@ export const ROUTER_COMMANDS: readonly Command[] = [
   {
     name: 'router report',
     summary: 'Show the active version of the learned router beside the newest one.',
-    options: { ...GROUP, ...FORMAT, ...TARGET },
+    options: { ...GROUP, ...JSON_OUTPUT, ...TARGET },
     async run(args) {
       const { reportRouter } = await import('./router-commands.ts')
       return reportRouter(args)

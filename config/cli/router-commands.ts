@@ -6,7 +6,7 @@ import { withRouterTarget } from './router-target.ts'
 
 /** `router train`: prints the figures of the new version. */
 export function trainRouterVersion(args: CommandArgs): Promise<void> {
-  const isJson = parseFormat(args) === 'json'
+  const isJson = args.options.has('json')
   const group = parseGroup(args)
   return withRouterTarget(args, async (target) => {
     const router = await target.train(group)
@@ -18,7 +18,7 @@ export function trainRouterVersion(args: CommandArgs): Promise<void> {
 
 /** `router report`: prints the figures of the active version and of the newest one. */
 export function reportRouter(args: CommandArgs): Promise<void> {
-  const isJson = parseFormat(args) === 'json'
+  const isJson = args.options.has('json')
   const group = parseGroup(args)
   return withRouterTarget(args, async (target) => {
     const report = await target.report(group)
@@ -51,12 +51,6 @@ function parseGroup({ options }: CommandArgs): number | undefined {
   if (group === undefined) return undefined
   if (/^[1-9]\d{0,14}$/.test(group)) return Number(group)
   throw new UsageError('GROUP must be the id of a group.')
-}
-
-function parseFormat({ options }: CommandArgs): 'text' | 'json' {
-  const format = options.get('format') ?? 'text'
-  if (format === 'text' || format === 'json') return format
-  throw new UsageError('FORMAT must be text or json.')
 }
 
 function formatReport({ active, candidate, verdict }: ShownReport): readonly string[] {

@@ -11,9 +11,10 @@ import { trainVersion } from '../../plugins/learned-routing/train.ts'
 import { createTrainer } from '../gateway/learned-routing.ts'
 import { openOwnLedger } from '../gateway/ledger.ts'
 import { readSettings } from '../settings/settings.ts'
+import type { AdminApi } from './admin-api.ts'
 import type { CommandArgs } from './command.ts'
 import { authorOf, withState } from './command-state.ts'
-import { createRemoteGateway, type RemoteGateway, remoteUrl } from './remote-gateway.ts'
+import { createRemoteGateway, remoteUrl } from './remote-gateway.ts'
 
 /** A gateway whose routers are trained and activated. A missing group: the router for everyone. */
 export interface RouterTarget {
@@ -60,7 +61,7 @@ export async function withRouterTarget(
 
 const PATH = '/admin/routers'
 
-function createRemoteTarget({ call }: RemoteGateway): RouterTarget {
+function createRemoteTarget({ call }: AdminApi): RouterTarget {
   const body = (group: number | undefined) => (group === undefined ? {} : { group_id: group })
   return {
     train: (group) => call(`${PATH}/train`, body(group)),

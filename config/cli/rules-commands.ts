@@ -26,12 +26,11 @@ export function exportRules(args: CommandArgs): Promise<void> {
 
 /** `rules plan`: prints what applying a file would change, and then throws a `DifferencesError`. */
 export function planRules(args: CommandArgs): Promise<void> {
-  const { operands, print } = args
-  const format = parseFormat(args)
+  const { operands, options, print } = args
   const document = readDocument(operands[0] ?? '', RulesFileSchema)
   return withTarget(args, async (target) => {
     const plan = await withLines(document, () => target.plan(document.value))
-    if (format === 'json') print(JSON.stringify(plan))
+    if (options.has('json')) print(JSON.stringify(plan))
     else {
       for (const line of formatPlan(plan)) print(line)
       print(`Planned at position ${plan.position} of the event log.`)
@@ -64,12 +63,6 @@ async function withLines<Result>(
   }
 }
 
-function parseFormat({ options }: CommandArgs): 'text' | 'json' {
-  const format = options.get('format') ?? 'text'
-  if (format === 'text' || format === 'json') return format
-  throw new UsageError('FORMAT must be text or json.')
-}
-
 function parseTerms({ options }: CommandArgs): ApplyTerms {
   const position = options.get('position')
   const file = options.get('plan')
@@ -81,7 +74,7 @@ function parseTerms({ options }: CommandArgs): ApplyTerms {
   }
 }
 
-/** Reads the changes from the output of `rules plan --format json`. */
+/** Reads the changes from the output of `rules plan --json`. */
 function readPlan(file: string): readonly PlannedChange[] {
   const text = readFileSync(file, 'utf8')
   try {
@@ -91,5 +84,5 @@ function readPlan(file: string): readonly PlannedChange[] {
   } catch {
     // Reported below.
   }
-  throw new Error(`${file} must be the output of "signalbox rules plan FILE --format json".`)
+  throw new Error(`${file} must be the output of "signalbox rules plan FILE --json".`)
 }

@@ -3,9 +3,10 @@ import { showPlan } from '../../plugins/rules-file/endpoints.ts'
 import { exportRulesFile } from '../../plugins/rules-file/export.ts'
 import type { RulesPlan } from '../../plugins/rules-file/planned.ts'
 import { type RulesFile, SECTIONS } from '../../plugins/rules-file/schemas.ts'
+import type { AdminApi } from './admin-api.ts'
 import type { CommandArgs } from './command.ts'
 import { authorOf, withGateway } from './command-state.ts'
-import { createRemoteGateway, type RemoteGateway, remoteUrl } from './remote-gateway.ts'
+import { createRemoteGateway, remoteUrl } from './remote-gateway.ts'
 
 export type ShownPlan = Pick<RulesPlan, 'position' | 'changes' | 'warnings'>
 
@@ -50,7 +51,7 @@ export async function withTarget(
 
 const PATH = '/admin/rules/file'
 
-function createRemoteTarget({ call }: RemoteGateway): RulesTarget {
+function createRemoteTarget({ call }: AdminApi): RulesTarget {
   return {
     export({ sections, names }) {
       const query = new URLSearchParams({ ...(sections && { sections }), ...(names && { names: 'true' }) })

@@ -3,7 +3,7 @@ import { findNearest } from '../../core/util/find-nearest.ts'
 import { readVersion } from '../../core/util/package-folder.ts'
 import type { Environment } from '../settings/environment.ts'
 import { type Command, UsageError } from './command.ts'
-import { formatCommandHelp, formatHelp, formatUsage, type OptionToken, splitArgs } from './command-line.ts'
+import { formatCommandHelp, formatHelp, formatSynopsis, type OptionToken, splitArgs } from './command-line.ts'
 import { COMMANDS } from './commands.ts'
 
 /**
@@ -19,8 +19,10 @@ export async function runProgram(
   const { words, options } = splitArgs(args, COMMANDS)
   const given = new Set(options.map(({ name }) => name))
   if (given.has('version')) return print(readVersion())
+  const asksForHelp = words[0] === 'help'
+  if (asksForHelp) words.shift()
   const command = findCommand(words)
-  if (given.has('help')) return print(command ? formatCommandHelp(command) : helpOf(words[0]))
+  if (asksForHelp || given.has('help')) return print(command ? formatCommandHelp(command) : helpOf(words[0]))
   if (command === undefined) throw describeUnknownCommand(words, options)
   try {
     const values = checkOptions(command, options)
@@ -28,8 +30,7 @@ export async function runProgram(
     await command.run({ operands, options: values, environment, print, stdout })
   } catch (error) {
     if (!(error instanceof UsageError)) throw error
-    const more = `"signalbox ${command.name} --help" says more.`
-    throw new UsageError(`${error.message}\n${formatUsage(command)}\n${more}`)
+    throw new UsageError(`${error.message}\nSee "signalbox ${command.name} --help".`)
   }
 }
 
@@ -47,27 +48,32 @@ function listGroup(word: string | undefined): readonly Command[] {
 
 function helpOf(word: string | undefined): string {
   const group = listGroup(word)
-  return formatHelp(group.length > 0 ? group : COMMANDS)
+  return group.length > 0 ? formatHelp(group, word) : formatHelp(COMMANDS)
 }
 
 function describeUnknownCommand(words: readonly string[], [option]: readonly OptionToken[]): UsageError {
-  if (words.length === 0 && !option)
-    return new UsageError(`A command is required.\n\n${formatHelp(COMMANDS)}`)
-  const group = listGroup(words[0])
+  const [first, second] = words
+  if (first === undefined && option)
+    return new UsageError(`Unknown option "${option.rawName}".\nSee "signalbox --help".`)
+  if (first === undefined) return new UsageError(`A command is required.\n\n${helpOf(first)}`)
+  const group = listGroup(first)
+  if (group.length > 0 && second === undefined)
+    return new UsageError(`A command of "${first}" is required.\n\n${helpOf(first)}`)
   const word = words.slice(0, 2).join(' ')
-  const problem = words.length > 0 ? `Unknown command "${word}".` : `Unknown option "${option?.rawName}".`
   const names = COMMANDS.map(({ name }) => name)
-  const nearest = findNearest(word, names) ?? findNearest(words[0] ?? '', names)
-  const known = `Commands: ${group.map(({ name }) => name).join(', ')}.`
-  const advice = nearest !== undefined ? `Did you mean "${nearest}"?` : group.length > 0 ? known : ''
-  const help = `"signalbox ${group.length > 0 ? `${words[0]} ` : ''}--help" lists the commands.`
-  return new UsageError([`${problem} ${advice}`.trimEnd(), help].join('\n'))
+  const groups = names.map((name) => name.split(' ')[0] ?? '')
+  const nearest = findNearest(word, names) ?? findNearest(first, group.length > 0 ? [] : groups)
+  const advice = nearest === undefined ? '' : ` Did you mean "${nearest}"?`
+  const help = group.length > 0 ? `${first} --help` : '--help'
+  return new UsageError(`Unknown command "${word}".${advice}\nSee "signalbox ${help}".`)
 }
 
-function checkOperands({ name, operands = [] }: Command, words: readonly string[]): readonly string[] {
+function checkOperands(command: Command, words: readonly string[]): readonly string[] {
+  const { name, operands = [] } = command
   const values = words.slice(name.split(' ').length)
   const missing = operands.find((operand, index) => !operand.startsWith('[') && !values[index])
-  if (missing !== undefined) throw new UsageError(`${missing} is missing.`)
+  if (missing !== undefined)
+    throw new UsageError(`${missing} is missing: signalbox ${formatSynopsis(command)}.`)
   if (values.length > operands.length) throw new UsageError(`Unexpected operand for "signalbox ${name}".`)
   return values
 }

@@ -1,8 +1,7 @@
 import type { Command } from './command.ts'
-import { REASON, TARGET } from './shared-options.ts'
+import { JSON_OUTPUT, REASON, TARGET } from './shared-options.ts'
 
 const SERVER = 'SERVER is the name of a tool server.'
-const FORMAT = { format: { value: 'FORMAT', summary: 'text or json; default: text.' } }
 
 /** The commands about the tools of MCP servers, at a gateway that runs. */
 export const TOOL_COMMANDS: readonly Command[] = [
@@ -13,7 +12,7 @@ export const TOOL_COMMANDS: readonly Command[] = [
     details: SERVER,
     options: {
       status: { value: 'STATUS', summary: 'Only approved, pending, changed or rejected ones.' },
-      ...FORMAT,
+      ...JSON_OUTPUT,
       ...TARGET,
     },
     async run(args) {
@@ -26,7 +25,7 @@ export const TOOL_COMMANDS: readonly Command[] = [
     operands: ['SERVER', '[TOOL]'],
     summary: 'Show what waits for a decision: new definitions, and how changed ones differ.',
     details: `${SERVER} Exits with 2 if something waits.`,
-    options: { ...FORMAT, ...TARGET },
+    options: { ...JSON_OUTPUT, ...TARGET },
     async run(args) {
       const { diffTools } = await import('./tool-commands.ts')
       return diffTools(args)
@@ -59,7 +58,7 @@ export const TOOL_COMMANDS: readonly Command[] = [
     operands: ['SERVER'],
     summary: 'Ask a tool server for its tools now, and record what is new.',
     details: SERVER,
-    options: { ...REASON, ...FORMAT, ...TARGET },
+    options: { ...REASON, ...JSON_OUTPUT, ...TARGET },
     async run(args) {
       const { refreshTools } = await import('./tool-commands.ts')
       return refreshTools(args)

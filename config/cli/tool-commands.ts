@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../core/contract/index.ts'
+import type { AdminApi } from './admin-api.ts'
 import { type CommandArgs, DifferencesError, UsageError } from './command.ts'
-import { formatColumns } from './output.ts'
-import { createRemoteGateway, type RemoteGateway, remoteUrl } from './remote-gateway.ts'
+import { type Columns, printList } from './output.ts'
+import { createRemoteGateway, remoteUrl } from './remote-gateway.ts'
 
 const PATH = '/admin/tool-servers'
 
@@ -25,27 +26,30 @@ interface ShownTool {
     | null
 }
 
+type ListedTool = ShownTool & { readonly server: string }
+
+const TOOL_COLUMNS: Columns<ListedTool> = {
+  SERVER: ({ server }) => server,
+  TOOL: ({ name }) => name,
+  STATUS: ({ status, removed_at }) => (removed_at === null ? status : `${status}, removed`),
+  REVISION: ({ revision }) => revision,
+  SERVED: ({ served_revision }) => served_revision,
+  FINDINGS: ({ findings }) => [...new Set(findings.map(({ check }) => check))].join(' '),
+}
+
 /** `tools list [SERVER]`. */
 export async function listTools(args: CommandArgs): Promise<void> {
-  const isJson = wantsJson(args)
   const gateway = openGateway(args)
-  const { options, operands, print } = args
-  const status = options.get('status')
-  const rows = [['SERVER', 'TOOL', 'STATUS', 'REVISION', 'SERVED', 'FINDINGS']]
-  for (const server of await findServers(gateway, operands[0]))
-    for (const tool of await readTools(gateway, server, status)) {
-      if (isJson) print(JSON.stringify({ server: server.name, ...tool }))
-      const { name, revision, served_revision: served, findings, removed_at: removed } = tool
-      const checks = [...new Set(findings.map(({ check }) => check))].join(' ')
-      const shown = removed === null ? tool.status : `${tool.status}, removed`
-      rows.push([server.name, name, shown, String(revision), String(served ?? '-'), checks || '-'])
-    }
-  if (!isJson) for (const line of formatColumns(rows)) print(line)
+  const status = args.options.get('status')
+  const listed: ListedTool[] = []
+  for (const server of await findServers(gateway, args.operands[0]))
+    for (const tool of await readTools(gateway, server, status)) listed.push({ server: server.name, ...tool })
+  printList(args, listed, TOOL_COLUMNS, 'No tool is listed.')
 }
 
 /** `tools diff SERVER [TOOL]`. */
 export async function diffTools(args: CommandArgs): Promise<void> {
-  const isJson = wantsJson(args)
+  const isJson = args.options.has('json')
   const gateway = openGateway(args)
   const [serverName, toolName] = args.operands
   const [server] = await findServers(gateway, serverName)
@@ -57,8 +61,8 @@ export async function diffTools(args: CommandArgs): Promise<void> {
     ({ name, status }) =>
       (toolName === undefined || name === toolName) && ['pending', 'changed'].includes(status),
   )
-  for (const tool of waiting)
-    for (const line of isJson ? [JSON.stringify(tool)] : describeTool(tool)) args.print(line)
+  if (isJson) args.print(JSON.stringify(waiting))
+  else for (const line of waiting.flatMap(describeTool)) args.print(line)
   if (waiting.length > 0) throw new DifferencesError()
   if (!isJson) args.print('Nothing waits for a decision.')
 }
@@ -80,7 +84,7 @@ export async function decideTool(args: CommandArgs, action: 'approve' | 'reject'
 
 /** `tools refresh SERVER`. */
 export async function refreshTools(args: CommandArgs): Promise<void> {
-  const isJson = wantsJson(args)
+  const isJson = args.options.has('json')
   const gateway = openGateway(args)
   const [server] = await findServers(gateway, args.operands[0])
   const result = await gateway.call<Readonly<Record<string, unknown>>>(`${PATH}/${server?.id}/refresh`, {})
@@ -92,24 +96,15 @@ export async function refreshTools(args: CommandArgs): Promise<void> {
     args.print(`refused: ${name}: ${reason}`)
 }
 
-function openGateway(args: CommandArgs): RemoteGateway {
+function openGateway(args: CommandArgs): AdminApi {
   const url = remoteUrl(args)
   if (url === undefined)
     throw new UsageError('Name the gateway whose tools are meant: --url URL, or SIGNALBOX_URL.')
   return createRemoteGateway(url, args)
 }
 
-function wantsJson({ options }: CommandArgs): boolean {
-  const format = options.get('format') ?? 'text'
-  if (format === 'text' || format === 'json') return format === 'json'
-  throw new UsageError('FORMAT must be text or json.')
-}
-
 /** All servers, or the one with the name. */
-async function findServers(
-  gateway: RemoteGateway,
-  name: string | undefined,
-): Promise<readonly ShownServer[]> {
+async function findServers(gateway: AdminApi, name: string | undefined): Promise<readonly ShownServer[]> {
   const servers = await gateway.list<ShownServer>(`${PATH}?limit=1000`)
   if (name === undefined) return servers
   const found = servers.filter((server) => server.name === name)
@@ -117,11 +112,7 @@ async function findServers(
   return found
 }
 
-function readTools(
-  gateway: RemoteGateway,
-  { id }: ShownServer,
-  status?: string,
-): Promise<readonly ShownTool[]> {
+function readTools(gateway: AdminApi, { id }: ShownServer, status?: string): Promise<readonly ShownTool[]> {
   const filter = status === undefined ? '' : `&status=${encodeURIComponent(status)}`
   return gateway.list<ShownTool>(`${PATH}/${id}/tools?limit=100${filter}`)
 }

@@ -25,8 +25,6 @@ interface Question {
 /** `what-if`: prints what the rules of a file would have done to recorded requests. */
 export async function printWhatIf(args: CommandArgs): Promise<void> {
   const { operands, options, print } = args
-  const format = options.get('format') ?? 'text'
-  if (format !== 'text' && format !== 'json') throw new UsageError('FORMAT must be text or json.')
   const document = readDocument(operands[0] ?? '', RulesFileSchema)
   const question = { file: document.value, ...parseOptions(args) }
   const url = remoteUrl(args)
@@ -34,7 +32,7 @@ export async function printWhatIf(args: CommandArgs): Promise<void> {
   const result = await evaluated.catch((error: unknown) => {
     throw describeFileIssues(error, document)
   })
-  if (format === 'json') print(JSON.stringify(result))
+  if (options.has('json')) print(JSON.stringify(result))
   else for (const line of formatWhatIf(result)) print(line)
   // A script must not take zeros for an answer.
   const unanswered = result.limitations.find(({ code }) => UNANSWERED.has(code))

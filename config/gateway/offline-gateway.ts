@@ -13,7 +13,7 @@ import { readVersion } from '../../core/util/package-folder.ts'
 import { createAuthFailureLimiter } from '../../plugins/auth/auth-failures.ts'
 import type { IssuedTokens } from '../../plugins/auth/issued-tokens.ts'
 import type { Sessions } from '../../plugins/auth/sessions.ts'
-import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
+import { createLedgerCalls, type LedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { RuleKinds } from '../../plugins/rules/rule-kind.ts'
 import { createCallerSnapshots } from '../../projections/callers.ts'
 import { openPluginEventStores } from '../../projections/runtime/plugin-event-stores.ts'
@@ -75,12 +75,17 @@ const NO_SECRET: SecretFile = {
   },
 }
 
+const NO_LEDGER = createLedgerCalls(async (): Promise<never> => {
+  throw new Error('the request ledger is not open')
+})
+
 /** Sets up the listed plugins on a state. Plugin packages are resolved from `pluginFolder`. */
 export async function openOfflineGateway(
   settings: Settings,
   state: OpenState,
   logger: Logger,
   pluginFolder = process.cwd(),
+  ledger: LedgerCalls = NO_LEDGER,
 ): Promise<OfflineGateway> {
   const { log, subscription, writer } = state
   const operators = createOperatorRegistry()
@@ -123,7 +128,7 @@ export async function openOfflineGateway(
       holders: { resolve: () => undefined, ofKey: () => undefined },
       resolveAddress: () => '',
     },
-    openLedger: () => createLedgerCalls(failClosed),
+    openLedger: () => ledger,
     pluginFolder,
   })
   const pipeline = await setUpPlugins(settings.plugins, BUILT_IN_PLUGINS, pluginFolder, {

@@ -26,10 +26,11 @@ describe('firewall presets', function () {
     const { status, body } = await gateway.call('GET', '/v1/firewall-presets')
     expect(status).to.equal(200)
     expect(body.data[0]).to.deep.include({ name: 'card_number', example: '4111 1111 1111 1111' })
-    const { code, stdout } = await runCommand(['presets'])
+    const { code, stdout } = await runCommand(['presets', '--json'])
     expect(code).to.equal(0)
-    const lines = stdout.trim().split('\n')
-    expect(lines.map((line) => JSON.parse(line))).to.deep.equal(body.data)
+    expect(JSON.parse(stdout)).to.deep.equal(body.data)
+    const table = (await runCommand(['presets'])).stdout
+    expect(table).to.match(/^NAME +FINDS +ALSO CHECKED\ncard_number {2}/)
   })
 
   it('are refused if there is none with the name', async () => {

@@ -83,7 +83,7 @@ describe('signalbox rules', () => {
 
     it('are applied as they were planned, or not at all', async () => {
       const file = await write('remote.yaml', RULES)
-      const planned = await run('plan', file, '--format', 'json')
+      const planned = await run('plan', file, '--json')
       expect(planned.code).to.equal(2)
       const plan = await write('plan.json', planned.stdout)
       const { position } = JSON.parse(planned.stdout)

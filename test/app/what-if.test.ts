@@ -340,7 +340,7 @@ describe('what-if on recorded requests', function () {
       expect(none.code).to.equal(1)
       expect(none.stderr).to.contain('No request is recorded that passes the filters.')
       await unrecorded.call('POST', '/v1/chat/completions', chatBody('Hello'))
-      for (const args of [[], ['--format', 'json']]) {
+      for (const args of [[], ['--json']]) {
         const { code, stdout, stderr } = await run(...args)
         expect(code).to.equal(1)
         expect(stdout).to.match(/^1 request from .*; 0 evaluated\.|"evaluated":0/)
@@ -376,7 +376,7 @@ describe('what-if on recorded requests', function () {
       const file = path.join(await makeFolder(), 'drafts.yaml')
       await writeFile(file, '{}')
       const here = { ...environment, DATA_DIR: masking.dataDir }
-      const { code, stdout } = await runCommand(['what-if', file, '--format', 'json'], here)
+      const { code, stdout } = await runCommand(['what-if', file, '--json'], here)
       expect(code).to.equal(0)
       const { evaluated, reproduced } = JSON.parse(stdout)
       expect({ evaluated, reproduced }).to.deep.equal({ evaluated: 2, reproduced: result.reproduced })

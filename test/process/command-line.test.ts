@@ -14,7 +14,7 @@ describe('the program', () => {
   it('writes the failure of a command to stderr, and exits with its code', async () => {
     const { code, stdout, stderr } = await runSignalbox(['frobnicate'])
     expect({ code, stdout }).to.deep.equal({ code: 2, stdout: '' })
-    expect(stderr).to.equal('Unknown command "frobnicate".\n"signalbox --help" lists the commands.\n')
+    expect(stderr).to.equal('Unknown command "frobnicate".\nSee "signalbox --help".\n')
   })
 })
 
