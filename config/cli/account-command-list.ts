@@ -76,7 +76,7 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
     name: 'keys rotate',
     operands: ['KEY'],
     summary: 'Replace an API key by a new one with the same restrictions and budget.',
-    details: `KEY is the id of the key, as shown by "signalbox keys list". Prints the new one as JSON. ${ONCE}`,
+    details: `KEY is the id of the key, as shown by "signalbox keys list". Prints the new one. ${ONCE}`,
     options: { ...OVERLAP, ...CHANGE },
     async run(args) {
       const { rotateKey } = await import('./account-commands.ts')

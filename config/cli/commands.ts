@@ -34,6 +34,32 @@ export const COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'status',
+    summary: 'Show the health of a gateway that runs.',
+    details:
+      'Prints whether it is ready, the version, the position of the event log, the providers, pending ' +
+      'approvals, and what needs attention; without a key, only whether it is ready. Exits with 1 if it is ' +
+      'not, or cannot be reached.',
+    options: { ...JSON_OUTPUT, ...TARGET },
+    async run(args) {
+      const { printStatus } = await import('./status.ts')
+      return printStatus(args)
+    },
+  },
+  {
+    name: 'doctor',
+    summary: 'Check what a gateway needs on this machine, and say what to do.',
+    details:
+      'Checks the version of Node, the settings, the data folder, the event log as "log verify" does, the ' +
+      'clock, the keys of providers, the ports and the memory. Changes nothing, and calls no provider. ' +
+      'Exits with 1 if a check fails.',
+    options: JSON_OUTPUT,
+    async run(args) {
+      const { printDiagnosis } = await import('./doctor.ts')
+      return printDiagnosis(args)
+    },
+  },
+  {
     name: 'config check',
     summary: 'Check the settings and the plugins without starting the gateway.',
     details:

@@ -20,7 +20,8 @@ export function readDocument<Schema extends TSchema>(
 ): FileDocument<Static<Schema>> {
   const issues: string[] = []
   const value = readYaml(file, issues)
-  if (issues.length > 0) throw new SettingsError(issues, `${file} has`)
+  // The issue names the file.
+  if (issues.length > 0) throw new Error(`${issues.join('; ')}.`)
   const lines = listLines(readFileSync(file, 'utf8'))
   const document = {
     file,

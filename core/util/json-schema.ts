@@ -1,6 +1,7 @@
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { GatewayError, isJsonObject, type JsonObject, type Static, type TSchema } from '../contract/index.ts'
 import { ALL_ERRORS, compileSchema, compileSchemaLazily, createAjv } from './compile-schema.ts'
+import { findNearest } from './find-nearest.ts'
 import { lazy } from './lazy.ts'
 import { toValidationSchema } from './validation-schema.ts'
 
@@ -163,7 +164,9 @@ function describeError(error: ErrorObject, root: string): string {
   if (keyword === 'dependencies')
     return `${joinPath(path, params.missingProperty)} is required with ${joinPath(path, params.property)}`
   if (keyword === 'additionalProperties') {
-    const field = `unknown field "${params.additionalProperty}"`
+    const name = String(params.additionalProperty)
+    const nearest = findNearest(name, Object.keys(error.parentSchema?.properties ?? {}))
+    const field = `unknown field "${name}"${nearest === undefined ? '' : ` (did you mean "${nearest}"?)`}`
     return path ? `${path} has the ${field}` : field
   }
   const field =

@@ -54,9 +54,10 @@ export default definePlugin({
   },
   setup(_, { use, logger }) {
     const { state, rules, ledger, providers } = use
-    const { stopping } = use.process
+    const { stopping, version } = use.process
     const services: OverviewServices = {
       ...state,
+      version,
       sessions: use.access.sessions,
       ledger,
       kinds: rules.kinds,

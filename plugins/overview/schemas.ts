@@ -88,6 +88,7 @@ export const AttentionSchema = Type.Object(
 
 export const StatusSchema = Type.Object(
   {
+    version: Type.String({ description: 'The version of the gateway.' }),
     providers: Type.Array(
       Type.Object(
         {

@@ -17,6 +17,8 @@ import type { RuleKinds } from '../rules/index.ts'
 
 /** What the overview depends on. */
 export interface OverviewServices {
+  /** Of the gateway. */
+  readonly version: string
   readonly ledger: Ledger
   readonly log: Pick<EventLog, 'read' | 'subscribe'>
   readonly subscription: Pick<Subscription, 'state' | 'position' | 'newest' | 'until'>

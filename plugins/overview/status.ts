@@ -50,6 +50,7 @@ export async function readStatus(services: OverviewServices, now = Date.now()) {
     ...fromLedger,
   ]
   return {
+    version: services.version,
     providers,
     event_log: { state: subscription.state(), position: subscription.position() },
     ledger: { is_available: !fromLedger.some(({ code }) => code === 'ledger_away') },

@@ -57,7 +57,7 @@ describe('invalid secrets', () => {
     for (const option of ['--admin-key', '--api-key', '--key', '--redis-url']) {
       const { code, stderr } = await runCommand(['start', `${option}=${SECRET}`])
       expect(code).to.equal(2)
-      expect(stderr).to.contain('Usage:').and.not.to.contain(SECRET)
+      expect(stderr).to.contain('See "signalbox start --help"').and.not.to.contain(SECRET)
     }
   })
 })

@@ -153,7 +153,7 @@ describe('"plugin init"', () => {
       const { code, stderr } = await runSignalbox(['plugin', 'init', name], {}, folder)
       expect(code).to.equal(2)
       expect(stderr).to.contain(message)
-      expect(stderr).to.contain('Usage: signalbox plugin init NAME [FOLDER]')
+      expect(stderr).to.contain('See "signalbox plugin init --help".')
       expect(await readdir(folder)).to.deep.equal([])
     })
   }

@@ -104,7 +104,7 @@ export interface FirewallPreset {
   name: string; description: string; checked: string | null; example: string
 }
 export interface GatewayStatus {
-  providers: ProviderStatus[]; event_log: { state: string; position: number }
+  version: string; providers: ProviderStatus[]; event_log: { state: string; position: number }
   ledger: { is_available: boolean }; checkpoint: CheckpointAge | null; attention: Attention[]
 }
 export interface Group {

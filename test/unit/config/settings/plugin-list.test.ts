@@ -78,7 +78,7 @@ describe('changes to the shipped plugin list', () => {
   it('have no unknown fields', async () => {
     expect(await issuesOf({ added: ['x'] })).to.deep.equal(['plugins has the unknown field "added"'])
     expect(await issuesOf({ add: [{ use: 'x', befor: 'auth' }] })).to.deep.equal([
-      'plugins.add[0] has the unknown field "befor"',
+      'plugins.add[0] has the unknown field "befor" (did you mean "before"?)',
     ])
     expect(await issuesOf({})).to.deep.equal(['plugins must not be empty'])
   })

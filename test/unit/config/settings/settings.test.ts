@@ -14,7 +14,7 @@ providers: { Foo: { format: openai, base_url: https://foo.test } }
       .with.property('issues')
       .that.deep.equals([
         'plugins[1] must be a string or an object',
-        'plugins[2] has the unknown field "option"',
+        'plugins[2] has the unknown field "option" (did you mean "options"?)',
         'the field name "Foo" in providers must match the pattern ^[a-z][a-z0-9-]*$',
       ])
   })
