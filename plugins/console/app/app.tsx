@@ -7,6 +7,7 @@ import { pendingCount, readPendingApprovals } from './lib/pending-approvals.ts'
 import { href, type PageProps, route } from './lib/router.ts'
 import type { CurrentConsoleSession } from './lib/schemas.ts'
 import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
+import { chooseTheme, THEMES, type Theme, theme } from './lib/theme.ts'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { OverviewPage } from './pages/overview.tsx'
@@ -112,6 +113,12 @@ function CurrentPage() {
   return <Content key={path.join('/')} path={rest} />
 }
 
+const THEME_NAMES: Readonly<Record<Theme, string>> = {
+  system: 'System theme',
+  light: 'Light theme',
+  dark: 'Dark theme',
+}
+
 function Shell({ children }: { readonly children: ComponentChildren }) {
   const current = session.value
   const [first = startPage()] = route.value.path
@@ -143,6 +150,19 @@ function Shell({ children }: { readonly children: ComponentChildren }) {
           <span>
             {current?.name} <small class="muted">{current?.role ?? current?.plan}</small>
           </span>
+          <label class="theme">
+            <span class="hidden">Theme</span>
+            <select
+              value={theme.value}
+              onChange={({ currentTarget }) => chooseTheme(currentTarget.value as Theme)}
+            >
+              {THEMES.map((name) => (
+                <option key={name} value={name} selected={name === theme.value}>
+                  {THEME_NAMES[name]}
+                </option>
+              ))}
+            </select>
+          </label>
           <button type="button" class="quiet" onClick={() => signOut().catch(() => undefined)}>
             Sign out
           </button>

@@ -101,9 +101,9 @@ describe('long lists of the console', () => {
     await expectRequests('/policies', 'Ada, Grace, Katherine', ['/admin/policies', '/admin/users'])
     await expectRequests('/requests', 'Katherine', ['/admin/requests', '/admin/users'])
     await expectRequests('/users', 'Katherine', ['/admin/users'])
-    const usage = ['/admin/budget', '/admin/budget/shadow', '/admin/usage']
-    await expectRequests('/usage?by=rule&period=24h', 'Three (Three)', usage)
-    await expectRequests('/usage?by=key&period=24h', '(Katherine)', usage)
+    const usage = ['/admin/budget', '/admin/budget/shadow', '/admin/overview', '/admin/usage', '/admin/usage']
+    await expectRequests('/usage?by=rule', 'Three (Three)', usage)
+    await expectRequests('/usage?by=key', '(Katherine)', usage)
     for (const policy of policies) await policy.remove()
   })
 })

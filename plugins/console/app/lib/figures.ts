@@ -28,36 +28,19 @@ function percentile(sorted: readonly number[], share: number): number | null {
 export function toLiveFigures(
   records: readonly RequestRecord[],
   { now, stepMs, steps }: { readonly now: number; readonly stepMs: number; readonly steps: number },
-): Pick<Overview, 'totals' | 'series'> {
+): Pick<Overview, 'since' | 'until' | 'step_seconds' | 'totals' | 'series'> {
   const end = Math.ceil(now / stepMs) * stepMs
   const start = end - steps * stepMs
   const parts: RequestRecord[][] = Array.from({ length: steps }, () => [])
   for (const record of records) parts[Math.floor((Date.parse(record.time) - start) / stepMs)]?.push(record)
   return {
+    since: new Date(start).toISOString(),
+    until: new Date(end).toISOString(),
+    step_seconds: stepMs / 1000,
     totals: sumFigures(parts.flat()),
     series: parts.map((part, index) => ({
       time: new Date(start + index * stepMs).toISOString(),
       ...sumFigures(part),
     })),
   }
-}
-
-/**
- * Returns the path of a line that is interrupted where there is no value. A value between two gaps is a dot:
- * a line of no length, of which only the round ends are drawn.
- */
-export function toLinePath(
-  values: readonly (number | null)[],
-  x: (index: number) => number,
-  y: (value: number) => number,
-): string {
-  return values
-    .map((value, index) => {
-      if (value === null) return ''
-      const isFirst = (values[index - 1] ?? null) === null
-      const isLast = (values[index + 1] ?? null) === null
-      const point = `${isFirst ? 'M' : 'L'}${x(index).toFixed(1)} ${y(value).toFixed(1)}`
-      return isFirst && isLast ? `${point}h0` : point
-    })
-    .join('')
 }

@@ -1,9 +1,29 @@
-const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+import { signal } from '@preact/signals'
+
+/** The zone that times are shown in; undefined for that of the viewer. */
+export const timeZone = signal<'UTC' | undefined>(undefined)
+
+const DATE_TIME = createTimeFormat({ dateStyle: 'medium', timeStyle: 'medium' })
 const COUNT = new Intl.NumberFormat()
 const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 
 export function formatTime(time: string | number): string {
-  return DATE_TIME.format(new Date(time))
+  return DATE_TIME(time)
+}
+
+const TIMES = { dateStyle: 'medium', timeStyle: 'short' } as const
+
+/** Such as "Mar 1, 2026, 4:00 – 5:00 PM". */
+export function formatTimes(since: string | number, until: string | number): string {
+  const format = new Intl.DateTimeFormat(undefined, { ...TIMES, timeZone: timeZone.value })
+  return format.formatRange(new Date(since), new Date(until))
+}
+
+/** Returns a function that formats times in the zone of the page. */
+export function createTimeFormat(options: Intl.DateTimeFormatOptions): (time: string | number) => string {
+  const local = new Intl.DateTimeFormat(undefined, options)
+  const utc = new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' })
+  return (time) => (timeZone.value === undefined ? local : utc).format(new Date(time))
 }
 
 export function formatUtc(time: string | number): string {
@@ -63,19 +83,4 @@ export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
   const [size, unit] = bytes < 1_000_000 ? [1000, 'kB'] : [1_000_000, 'MB']
   return `${(bytes / size).toFixed(1)} ${unit}`
-}
-
-const PERIODS: Readonly<Record<string, number>> = {
-  '1h': 3_600_000,
-  '24h': 86_400_000,
-  '7d': 604_800_000,
-  '30d': 2_592_000_000,
-}
-
-const HOUR_MS = 3_600_000
-
-/** When a period such as `24h` began: whole hours that end with the current one, as on the overview. */
-export function sinceOf(period: string, now = Date.now()): string {
-  const end = (Math.floor(now / HOUR_MS) + 1) * HOUR_MS
-  return new Date(end - (PERIODS[period] ?? 24 * HOUR_MS)).toISOString()
 }

@@ -25,7 +25,17 @@ addEventListener('hashchange', () => {
   route.value = parseHash()
 })
 
+/** What all pages share: the range of time and its zone. Links keep them. */
+const SHARED = ['from', 'to', 'zone']
+
+/** Returns the address of a page. A range in the query replaces the one that is shared. */
 export function href(path: string, query: Readonly<Record<string, unknown>> = {}): string {
+  const names = 'from' in query ? ['zone'] : SHARED
+  const shared = names.map((name) => [name, route.value.query.get(name) ?? ''])
+  return toHash(path, { ...Object.fromEntries(shared), ...query })
+}
+
+function toHash(path: string, query: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const text = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString()
   return `#${path}${text === '' ? '' : `?${text}`}`
@@ -35,13 +45,20 @@ export function navigate(path: string, query: Readonly<Record<string, unknown>> 
   location.hash = href(path, query)
 }
 
-/** Changes parameters of the current page. Filters do not fill the history of the browser. */
-export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
+type QueryChanges = Readonly<Record<string, string | undefined>>
+
+function withQuery(changes: QueryChanges): string {
   const { path, query } = route.value
-  const target = href(`/${path.map(encodeURIComponent).join('/')}`, {
-    ...Object.fromEntries(query),
-    ...changes,
-  })
-  history.replaceState(null, '', target)
+  return toHash(`/${path.map(encodeURIComponent).join('/')}`, { ...Object.fromEntries(query), ...changes })
+}
+
+/** Changes parameters of the current page. Filters do not fill the history of the browser. */
+export function setQuery(changes: QueryChanges): void {
+  history.replaceState(null, '', withQuery(changes))
   route.value = parseHash()
+}
+
+/** Changes parameters of the current page. The browser can go back to the ones before. */
+export function pushQuery(changes: QueryChanges): void {
+  location.hash = withQuery(changes)
 }

@@ -3,6 +3,7 @@ import { endpointUrl, get, read, toError } from '../lib/api.ts'
 import { useResource } from '../lib/data.ts'
 import { formatCount, humanize } from '../lib/format.ts'
 import { groups } from '../lib/names.ts'
+import { useOptionalRange } from '../lib/range.ts'
 import { href, route } from '../lib/router.ts'
 import type { AuditEntry, EventProof, Operator } from '../lib/schemas.ts'
 import { canReadPastRules, isOperator, root, seesEverything } from '../lib/session.ts'
@@ -12,6 +13,7 @@ import { Diff } from '../ui/diff.tsx'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { PagedList, VirtualList } from '../ui/list.tsx'
 import { PageLayout } from '../ui/page.tsx'
+import { RangePicker } from '../ui/range-picker.tsx'
 import { ActorName, Badge, PolicyLink, Time, type Tone, UserLink } from '../ui/values.tsx'
 
 const OWN_KINDS = ['routing', 'firewall', 'tool', 'user', 'key']
@@ -26,12 +28,7 @@ const kindFilter = (kinds: readonly string[]): Filter => ({
   options: [['', 'all'], ...kinds],
 })
 
-const DAYS: readonly Filter[] = [
-  { name: 'since', type: 'first day' },
-  { name: 'until', type: 'last day' },
-]
-
-const OWN_FILTERS: readonly Filter[] = [kindFilter(OWN_KINDS), ...DAYS, { name: 'actor' }]
+const OWN_FILTERS: readonly Filter[] = [kindFilter(OWN_KINDS), { name: 'actor' }]
 
 /** Links lead to the changes of actors who are no operators any more. */
 function operatorFilters(operators: readonly Operator[]): readonly Filter[] {
@@ -50,7 +47,6 @@ function operatorFilters(operators: readonly Operator[]): readonly Filter[] {
     { name: 'user', type: 'user' },
     { name: 'group', type: 'group' },
     { name: 'q', label: 'Text', type: 'text' },
-    ...DAYS,
     { name: 'policy' },
     { name: 'rule' },
   ]
@@ -63,11 +59,19 @@ export function AuditPage() {
   )
   const path = `${root()}/audit`
   const filters = isOperator() ? operatorFilters(operators.data ?? []) : OWN_FILTERS
-  const chosen = chosenFilters(filters)
+  const chosen = { ...chosenFilters(filters), ...useOptionalRange() }
   const { position } = chosenFilters([{ name: 'position' }])
   const range = position ? { since: position, until: position } : {}
   return (
-    <PageLayout title="Audit" actions={isOperator() && <VerificationBadge />}>
+    <PageLayout
+      title="Audit"
+      actions={
+        <>
+          {isOperator() && <VerificationBadge />}
+          <RangePicker hasAll />
+        </>
+      }
+    >
       <Filters filters={[...filters, { name: 'position' }]}>
         {isOperator() && (
           <span class="actions">

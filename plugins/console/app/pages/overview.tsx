@@ -1,38 +1,54 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type Page, read } from '../lib/api.ts'
 import { useData, useLiveRequests, useResource } from '../lib/data.ts'
 import { toLiveFigures } from '../lib/figures.ts'
 import { formatAge, formatCount, formatMs, formatUsd, humanize } from '../lib/format.ts'
+import { toRangeQuery, useRangeData } from '../lib/range.ts'
 import { href, route, setQuery } from '../lib/router.ts'
-import type { Attention, GatewayStatus, Overview, OverviewFigures, RequestRecord } from '../lib/schemas.ts'
-import { LineChart } from '../ui/charts.tsx'
-import { Empty, PageLayout, Panel, ResourceView, Tabs } from '../ui/page.tsx'
+import type {
+  Attention,
+  GatewayStatus,
+  Overview,
+  OverviewPoint,
+  RequestRecord,
+  RuleChange,
+} from '../lib/schemas.ts'
+import { type ChartMark, TimeChart } from '../ui/charts.tsx'
+import { CheckField } from '../ui/fields.tsx'
+import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import type { PlotContent } from '../ui/plot.ts'
+import { RangePicker } from '../ui/range-picker.tsx'
 import { ActorName, Badge, LiveBadge, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
 import { FirstRun } from './first-run.tsx'
-
-const RANGES = ['live', '1h', '24h', '7d'] as const
 
 const REFRESH_MS = 10_000
 
 /** What happens now and happened lately, and what needs attention. */
 export function OverviewPage() {
-  const range = route.value.query.get('range') ?? '1h'
+  const isLive = route.value.query.get('live') === 'true'
   return (
     <PageLayout
       title="Overview"
       actions={
-        <Tabs label="Period" tabs={RANGES} current={range} onSelect={(range) => setQuery({ range })} />
+        <>
+          <CheckField
+            label="Live"
+            checked={isLive}
+            onChange={(live) => setQuery({ live: live ? 'true' : undefined })}
+          />
+          {!isLive && <RangePicker />}
+        </>
       }
     >
       <FirstRun />
-      {range === 'live' ? <LiveOverview /> : <PastOverview range={range} />}
+      {isLive ? <LiveOverview /> : <PastOverview />}
       <StatusPanels />
     </PageLayout>
   )
 }
 
-function PastOverview({ range }: { readonly range: string }) {
-  const overview = useData<Overview>('/admin/overview', { range }, REFRESH_MS)
+function PastOverview() {
+  const overview = useRangeData<Overview>('/admin/overview', {}, REFRESH_MS)
   return <ResourceView resource={overview}>{(data) => <FigurePanels {...data} />}</ResourceView>
 }
 
@@ -61,7 +77,8 @@ function Live({ earlier }: { readonly earlier: readonly RequestRecord[] }) {
     }, 1000)
     return () => clearInterval(timer)
   }, [])
-  const figures = toLiveFigures([...records.current.values()], { now, stepMs: STEP_MS, steps: STEPS })
+  const options = { now, stepMs: STEP_MS, steps: STEPS }
+  const figures = useMemo(() => toLiveFigures([...records.current.values()], options), [now])
   return (
     <>
       <p>
@@ -72,10 +89,11 @@ function Live({ earlier }: { readonly earlier: readonly RequestRecord[] }) {
   )
 }
 
-/** What happened in a period, in total and over time, with marks where rules were changed. */
-function FigurePanels({ totals, series, changes }: Pick<Overview, 'totals' | 'series' | 'changes'>) {
-  const times = series.map(({ time }) => time)
-  const marks = changes.map(({ time, actor, summary }) => ({ time, label: `${summary} (${actor.name})` }))
+type Figures = Pick<Overview, 'since' | 'until' | 'step_seconds' | 'totals' | 'series' | 'changes'>
+
+/** What happened in a range, in total and over time, with marks where rules were changed. */
+function FigurePanels(figures: Figures) {
+  const { totals, changes } = figures
   const share = totals.requests === 0 ? '' : `${((totals.errors / totals.requests) * 100).toFixed(1)} %`
   const p95 = `p95 ${formatMs(totals.latency_p95_ms)}`
   return (
@@ -88,23 +106,8 @@ function FigurePanels({ totals, series, changes }: Pick<Overview, 'totals' | 'se
         <Stat label="Cost" value={formatUsd(totals.cost_usd)} />
         <Stat label="Latency" value={formatMs(totals.latency_p50_ms)} note={p95} />
       </dl>
-      <div class="grid">
-        {CHARTS.map(([title, format, ...lines]) => (
-          <LineChart
-            key={title}
-            title={title}
-            times={times}
-            marks={marks}
-            format={format}
-            series={lines.map(([name, tone, field]) => ({
-              name,
-              tone,
-              values: series.map((point) => point[field]),
-            }))}
-          />
-        ))}
-      </div>
-      <Panel title="Changes in this period">
+      <FigureCharts {...figures} />
+      <Panel title="Changes in this range">
         {changes.length === 0 && <Empty>Nobody changed a rule.</Empty>}
         <ul class="list">
           {changes.slice(0, 8).map(({ position, time, actor, summary, reason }) => (
@@ -120,14 +123,75 @@ function FigurePanels({ totals, series, changes }: Pick<Overview, 'totals' | 'se
   )
 }
 
-type ChartLine = readonly [name: string, tone: string, field: keyof OverviewFigures]
-type Chart = readonly [title: string, format: (value: number) => string, ...lines: ChartLine[]]
+/** The requests of a step. */
+export const requestsHref = (sinceMs: number, untilMs: number) =>
+  href('/requests', toRangeQuery(sinceMs, untilMs))
 
-const CHARTS: readonly Chart[] = [
-  ['Requests', formatCount, ['Requests', 'tone-1', 'requests'], ['Errors', 'tone-2', 'errors']],
-  ['Firewall', formatCount, ['Blocked', 'tone-2', 'blocks'], ['Masked', 'tone-3', 'masks']],
-  ['Latency', formatMs, ['p50', 'tone-1', 'latency_p50_ms'], ['p95', 'tone-4', 'latency_p95_ms']],
-  ['Cost', formatUsd, ['US dollars', 'tone-3', 'cost_usd']],
+function FigureCharts({ series: points, until, step_seconds, changes }: Figures) {
+  const charts = useMemo(
+    () =>
+      CHARTS.map(({ lines, ...chart }) => ({
+        ...chart,
+        series: lines.map(([name, tone, read]) => ({ name, tone, values: points.map(read) })),
+      })),
+    [points],
+  )
+  const times = useMemo(() => points.map(({ time }) => Date.parse(time)), [points])
+  const marks = useMemo(() => toMarks(changes), [changes])
+  return (
+    <div class="charts">
+      {charts.map((chart) => (
+        <TimeChart
+          key={chart.title}
+          {...chart}
+          times={times}
+          until={Date.parse(until)}
+          stepMs={step_seconds * 1000}
+          marks={marks}
+          hrefOf={requestsHref}
+        />
+      ))}
+    </div>
+  )
+}
+
+export function toMarks(changes: readonly RuleChange[]): readonly ChartMark[] {
+  return changes.map(({ time, actor, summary }) => ({ time, label: `${summary} (${actor.name})` }))
+}
+
+type ChartLine = readonly [name: string, tone: string, read: (point: OverviewPoint) => number | null]
+
+interface FigureChart extends Pick<PlotContent, 'kind' | 'unit'> {
+  readonly title: string
+  readonly lines: readonly ChartLine[]
+}
+
+const CHARTS: readonly FigureChart[] = [
+  {
+    ...{ title: 'Requests', kind: 'bars', unit: 'count' },
+    lines: [
+      ['Answered', 'tone-1', ({ requests, errors }) => requests - errors],
+      ['Errors', 'tone-2', ({ errors }) => errors],
+    ],
+  },
+  {
+    ...{ title: 'Latency', kind: 'lines', unit: 'ms' },
+    lines: [
+      ['p50', 'tone-1', ({ latency_p50_ms }) => latency_p50_ms],
+      ['p95', 'tone-4', ({ latency_p95_ms }) => latency_p95_ms],
+    ],
+  },
+  {
+    ...{ title: 'Cost', kind: 'bars', unit: 'usd' },
+    lines: [['US dollars', 'tone-3', ({ cost_usd }) => cost_usd]],
+  },
+  {
+    ...{ title: 'Firewall', kind: 'bars', unit: 'count' },
+    lines: [
+      ['Blocked', 'tone-2', ({ blocks }) => blocks],
+      ['Masked', 'tone-4', ({ masks }) => masks],
+    ],
+  },
 ]
 
 const SEVERITIES: Readonly<Record<Attention['severity'], Tone>> = {

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { endpointUrl } from '../lib/api.ts'
 import { useLiveRequests } from '../lib/data.ts'
 import { formatMs, formatUsd } from '../lib/format.ts'
+import { useRange } from '../lib/range.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { RequestRecord } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
@@ -9,6 +10,7 @@ import { CheckField } from '../ui/fields.tsx'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
 import { PageLayout } from '../ui/page.tsx'
+import { RangePicker } from '../ui/range-picker.tsx'
 import { ActionBadge, LiveBadge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { RequestPage, ScoreBadge } from './request.tsx'
 
@@ -29,8 +31,6 @@ const OTHERS: readonly Filter[] = [
   { name: 'provider', type: 'text' },
   { name: 'q', label: 'Error', type: 'text' },
   { name: 'max_score', label: 'Score up to', type: 'text', placeholder: '0.4' },
-  { name: 'since', type: 'first day' },
-  { name: 'until', type: 'last day' },
   { name: 'key' },
   { name: 'rule' },
   { name: 'endpoint' },
@@ -43,11 +43,16 @@ function RequestList() {
   const [isLive, setLive] = useState(false)
   const action: Filter = { name: 'action', label: 'Action', options: [['', 'all'], ...ACTIONS] }
   const filters = [action, ...(isOperator() ? CALLERS : []), ...OTHERS]
-  const chosen = chosenFilters(filters)
+  const chosen = { ...chosenFilters(filters), ...useRange() }
   return (
     <PageLayout
       title="Requests"
-      actions={isOperator() && <CheckField label="Live" checked={isLive} onChange={setLive} />}
+      actions={
+        <>
+          {isOperator() && <CheckField label="Live" checked={isLive} onChange={setLive} />}
+          <RangePicker />
+        </>
+      }
     >
       <Filters filters={filters}>
         <a class="button" href={endpointUrl(path, { ...chosen, format: 'csv' })} download="requests.csv">
@@ -55,7 +60,11 @@ function RequestList() {
         </a>
       </Filters>
       {isLive && <LiveRequests filters={chosen} />}
-      <PagedList<RequestRecord> path={path} query={{ ...chosen, limit: 50 }} empty="No requests match.">
+      <PagedList<RequestRecord>
+        path={path}
+        query={{ ...chosen, limit: 50 }}
+        empty="No requests match. Choose a longer range, or fewer filters."
+      >
         {(requests) => <RequestTable requests={requests} />}
       </PagedList>
     </PageLayout>

@@ -18,10 +18,12 @@ import {
   toDraft,
   toOperations,
 } from '../lib/drafts.ts'
-import { humanize, sinceOf } from '../lib/format.ts'
+import { humanize } from '../lib/format.ts'
+import { isUtc } from '../lib/range.ts'
 import { route, setQuery } from '../lib/router.ts'
 import type { Change, Policy, Usage } from '../lib/schemas.ts'
 import { root, seesEverything, session } from '../lib/session.ts'
+import { resolveRange } from '../lib/time-range.ts'
 import { ChangeDialog, Dialog } from '../ui/dialogs.tsx'
 import { Diff } from '../ui/diff.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
@@ -51,7 +53,9 @@ async function loadRules(path: string): Promise<LoadedRules> {
     )
   const [drafts, usage] = await Promise.all([
     Promise.all(RULE_KINDS.map(readDrafts)),
-    get<readonly Usage[]>(`${root()}/usage`, { group_by: 'rule', since: sinceOf('24h') }).catch(() => []),
+    get<readonly Usage[]>(`${root()}/usage`, { group_by: 'rule', ...resolveRange({}, isUtc.value) }).catch(
+      () => [],
+    ),
   ])
   return {
     drafts: drafts.flat(),

@@ -1,11 +1,13 @@
 import { useData } from '../lib/data.ts'
 import { formatBytes, formatCount, formatMs, formatUsd } from '../lib/format.ts'
+import { useOptionalRange } from '../lib/range.ts'
 import { href, type PageProps, route } from '../lib/router.ts'
 import type { AgentSession, AgentSessionWithSteps, SessionStep } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
 import { PageLayout, ResourceView } from '../ui/page.tsx'
+import { RangePicker } from '../ui/range-picker.tsx'
 import { Badge, SessionLink, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { VerdictBadge } from './tool-calls.tsx'
 
@@ -16,19 +18,14 @@ export function SessionPages({ path: [id] }: PageProps) {
 
 const CALLERS: readonly Filter[] = [{ name: 'user', type: 'user' }]
 
-const RANGE: readonly Filter[] = [
-  { name: 'since', type: 'first day' },
-  { name: 'until', type: 'last day' },
-]
-
 function SessionList() {
-  const filters = [...(isOperator() ? CALLERS : []), ...RANGE]
+  const filters = isOperator() ? CALLERS : []
   return (
-    <PageLayout title="Sessions">
+    <PageLayout title="Sessions" actions={<RangePicker hasAll />}>
       <Filters filters={filters} />
       <PagedList<AgentSession>
         path={`${root()}/sessions`}
-        query={{ ...chosenFilters(filters), limit: 40 }}
+        query={{ ...chosenFilters(filters), ...useOptionalRange(), limit: 40 }}
         empty="No session of an agent matches. Agents name theirs in a header, such as x-session-id."
       >
         {(sessions) => (

@@ -1,11 +1,13 @@
 import { useData } from '../lib/data.ts'
 import { formatBytes, formatMs, humanize } from '../lib/format.ts'
+import { useOptionalRange } from '../lib/range.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { ToolCall } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
 import { Empty, Links, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { RangePicker } from '../ui/range-picker.tsx'
 import {
   ActionBadge,
   Badge,
@@ -39,18 +41,14 @@ const FILTERS: readonly Filter[] = [
   { name: 'rule' },
 ]
 
-const RANGE: readonly Filter[] = [
-  { name: 'session_id', label: 'Session', type: 'text' },
-  { name: 'since', type: 'first day' },
-  { name: 'until', type: 'last day' },
-]
+const SESSION: Filter = { name: 'session_id', label: 'Session', type: 'text' }
 
 function ToolCallList() {
   const path = `${root()}/tool-calls`
-  const filters = [...FILTERS, ...(isOperator() ? CALLERS : []), ...RANGE]
-  const chosen = chosenFilters(filters)
+  const filters = [...FILTERS, ...(isOperator() ? CALLERS : []), SESSION]
+  const chosen = { ...chosenFilters(filters), ...useOptionalRange() }
   return (
-    <PageLayout title="Tool calls">
+    <PageLayout title="Tool calls" actions={<RangePicker hasAll />}>
       <Filters filters={filters} />
       <PagedList<ToolCall> path={path} query={{ ...chosen, limit: 50 }} empty="No tool calls match.">
         {(calls) => <VirtualTable columns={COLUMNS} items={calls} keyOf={({ id }) => id} />}

@@ -1,15 +1,27 @@
-import { useData } from '../lib/data.ts'
-import { formatCount, formatUsd, sinceOf } from '../lib/format.ts'
+import { useMemo } from 'preact/hooks'
+import { get } from '../lib/api.ts'
+import { useData, useResource } from '../lib/data.ts'
+import { formatCount, formatTimes, formatUsd, humanize } from '../lib/format.ts'
 import { groups } from '../lib/names.ts'
+import { useRange, useRangeData } from '../lib/range.ts'
 import { href, route, setQuery } from '../lib/router.ts'
-import type { OwnBudgets, Usage } from '../lib/schemas.ts'
+import type { Overview, OwnBudgets, Usage } from '../lib/schemas.ts'
 import { isOperator, root, seesEverything } from '../lib/session.ts'
-import { Meter } from '../ui/charts.tsx'
+import { type TimeRange, toWholeHours } from '../lib/time-range.ts'
+import {
+  measureUsage,
+  toUsageSeries,
+  toUsageSteps,
+  USAGE_MEASURES,
+  type UsageMeasure,
+} from '../lib/usage-series.ts'
+import { type ChartMark, Meter, TimeChart } from '../ui/charts.tsx'
 import { type Column, Table } from '../ui/list.tsx'
 import { Empty, PageLayout, Panel, ResourceView, Tabs } from '../ui/page.tsx'
+import type { PlotContent } from '../ui/plot.ts'
+import { RangePicker } from '../ui/range-picker.tsx'
 import { BudgetLine, BudgetPanel } from './budgets.tsx'
-
-const PERIODS = ['24h', '7d', '30d'] as const
+import { requestsHref, toMarks } from './overview.tsx'
 
 const DIMENSIONS = ['user', 'group', 'key', 'model', 'provider', 'rule', 'arm', 'day'] as const
 
@@ -20,35 +32,115 @@ const OWN_DIMENSIONS = ['key', 'model', 'provider', 'rule', 'arm', 'day'] as con
 /** Requests, tokens and cost by what the address names. */
 export function UsagePage() {
   const { query } = route.value
-  const period = query.get('period') ?? '7d'
   const dimensions = isOperator() ? DIMENSIONS : OWN_DIMENSIONS
   const by = (query.get('by') ?? 'model') as Dimension
   const names = isOperator() && ['user', 'key', 'rule'].includes(by) && { names: true }
-  const usage = useData<readonly Usage[]>(`${root()}/usage`, {
-    group_by: by,
-    since: sinceOf(period),
-    ...names,
-  })
+  const usage = useRangeData<readonly Usage[]>(`${root()}/usage`, { group_by: by, ...names })
   return (
     <PageLayout
       title="Usage"
       actions={
         <>
           <Tabs label="By" tabs={dimensions} current={by} onSelect={(by) => setQuery({ by })} />
-          <Tabs label="Period" tabs={PERIODS} current={period} onSelect={(period) => setQuery({ period })} />
+          <RangePicker />
         </>
       }
     >
       {!isOperator() && <OwnBudgetsPanel />}
       {seesEverything() && (
-        <>
+        <div class="grid">
           <BudgetPanel path="/admin/budget" title="Budget of everything together" />
           <BudgetPanel path="/admin/budget/shadow" title="Budget of copies for other models" />
-        </>
+        </div>
       )}
-      <ResourceView resource={usage}>{(rows) => <UsageTable rows={rows} by={by} />}</ResourceView>
+      <ResourceView resource={usage}>
+        {(rows) => (
+          <>
+            <WholeHours />
+            {rows.length > 0 && <UsageChart rows={rows} by={by} />}
+            <UsageTable rows={rows} by={by} />
+          </>
+        )}
+      </ResourceView>
     </PageLayout>
   )
+}
+
+/** The gateway sums up by hour, so usage of a range by minute is that of the hours around it. */
+function WholeHours() {
+  const hours = toWholeHours(useRange())
+  if (hours === undefined) return null
+  return <p class="muted">Usage is summed up by whole hours: {formatTimes(hours.since, hours.until)}.</p>
+}
+
+/** Groups that have a color. */
+const MAX_SERIES = 6
+
+/** The gateway returns no more groups. */
+const MAX_ROWS = 10_000
+
+const UNIT_OF: Readonly<Record<UsageMeasure, PlotContent['unit']>> = {
+  requests: 'count',
+  cost: 'usd',
+  tokens: 'count',
+}
+
+const keyOf = (row: Usage, by: Dimension) => String(row[by])
+
+/** Over time, by the groups with the most. Requests count for each of their rules and groups: lines. */
+function UsageChart({ rows, by }: { readonly rows: readonly Usage[]; readonly by: Dimension }) {
+  const shown = route.value.query.get('show')
+  const measure = USAGE_MEASURES.find((name) => name === shown) ?? 'requests'
+  const range = useRange()
+  const { since, until } = range
+  const steps = useMemo(
+    () => toUsageSteps(Date.parse(since), until === undefined ? Date.now() : Date.parse(until)),
+    [since, until],
+  )
+  const isSplit = by !== 'day' && rows.length * steps.times.length <= MAX_ROWS
+  const groupBy = isSplit ? [by, steps.dimension] : [steps.dimension]
+  const query = { group_by: groupBy, ...range }
+  const overTime = useData<readonly Usage[]>(`${root()}/usage`, query)
+  const marks = useRuleMarks(range)
+  const addsUp = by !== 'rule' && by !== 'group'
+  const series = useMemo(() => {
+    const most = rows.toSorted((a, b) => measureUsage(b, measure) - measureUsage(a, measure))
+    const groups = isSplit
+      ? most.slice(0, MAX_SERIES).map((row) => ({ key: keyOf(row, by), name: nameOf(row, by) }))
+      : []
+    const options = { groups, measure, addsUp: addsUp || !isSplit, keyOf: (row: Usage) => keyOf(row, by) }
+    return toUsageSeries(overTime.data ?? [], steps, options)
+  }, [rows, overTime.data, measure, steps])
+  return (
+    <div class="chart-choice">
+      <Tabs label="Show" tabs={USAGE_MEASURES} current={measure} onSelect={(show) => setQuery({ show })} />
+      <ResourceView resource={overTime}>
+        {() => (
+          <TimeChart
+            title={humanize(measure).replace(/^./, (letter) => letter.toUpperCase())}
+            kind={addsUp || !isSplit ? 'bars' : 'lines'}
+            unit={UNIT_OF[measure]}
+            times={steps.times}
+            until={steps.until}
+            stepMs={steps.stepMs}
+            series={series}
+            marks={marks}
+            hrefOf={requestsHref}
+          />
+        )}
+      </ResourceView>
+    </div>
+  )
+}
+
+const NO_MARKS: readonly ChartMark[] = []
+
+/** Changes of rules in a range, for operators. */
+function useRuleMarks(range: TimeRange): readonly ChartMark[] {
+  const changes = useResource(`${range.since} ${range.until}`, async () =>
+    isOperator() ? (await get<Overview>('/admin/overview', { ...range })).changes : [],
+  )
+  return useMemo(() => (changes.data ? toMarks(changes.data) : NO_MARKS), [changes.data])
 }
 
 function UsageTable({ rows, by }: { readonly rows: readonly Usage[]; readonly by: Dimension }) {
@@ -87,8 +179,12 @@ function UsageTable({ rows, by }: { readonly rows: readonly Usage[]; readonly by
       cell: (row) => <Meter value={row.cost_usd} max={max} label={`Cost of ${row[by]}`} />,
     },
   ]
-  if (rows.length === 0) return <Empty>There were no requests.</Empty>
+  if (rows.length === 0) return <Empty>There were no requests in this range. Choose a longer one.</Empty>
   return <Table columns={columns} items={sorted} keyOf={(row) => String(row[by])} />
+}
+
+function nameOf(row: Usage, by: Dimension): string {
+  return by === 'group' ? groups.of(row.group) : (row.name ?? String(row[by] ?? 'none'))
 }
 
 /** Links to the requests that a row counts, if the explorer has such a filter. */
@@ -98,7 +194,7 @@ function RowName({ by, row }: { readonly by: Dimension; readonly row: Usage }) {
   if (by === 'day' || by === 'arm') return <>{value}</>
   return (
     <a href={href('/requests', { [by]: value })} title={String(value)}>
-      {by === 'group' ? groups.of(row.group) : (row.name ?? value)}
+      {nameOf(row, by)}
     </a>
   )
 }

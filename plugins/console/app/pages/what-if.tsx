@@ -2,9 +2,11 @@ import { useState } from 'preact/hooks'
 import { endpointUrl, post } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
 import { type DraftRule, toRulesFile } from '../lib/drafts.ts'
-import { formatCount, formatUsd, humanize, sinceOf } from '../lib/format.ts'
+import { formatCount, formatUsd, humanize } from '../lib/format.ts'
+import { isUtc } from '../lib/range.ts'
 import { href } from '../lib/router.ts'
 import type { Policy, WhatIfDecision, WhatIfResult, WhatIfToolDecision } from '../lib/schemas.ts'
+import { resolveRange } from '../lib/time-range.ts'
 import { ErrorMessage } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
 
@@ -16,7 +18,7 @@ export function WhatIf({ policy, drafts }: { policy: Policy; drafts: readonly Dr
   const [running, setRunning] = useState<string>()
   const evaluation = useAction(async (period: string) => {
     setRunning(period)
-    const url = endpointUrl('/admin/what-if', { since: sinceOf(period) })
+    const url = endpointUrl('/admin/what-if', { ...resolveRange({ from: period }, isUtc.value) })
     setResult(await post<WhatIfResult>(url, { file: toRulesFile(policy, drafts), examples: 5 }))
   })
 

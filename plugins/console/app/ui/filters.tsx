@@ -4,11 +4,11 @@ import { route, setQuery } from '../lib/router.ts'
 import { GroupPicker, UserPicker } from './combobox.tsx'
 import { Form, type Options, SelectField, TextField } from './fields.tsx'
 
-/** A filter in the address. The first and last day of a range are times there, in the zone of the viewer. */
+/** A filter in the address. */
 export interface Filter {
   readonly name: string
   /** Without one, the filter is in the address only, and shown there if it is set. */
-  readonly type?: 'text' | 'user' | 'group' | 'first day' | 'last day'
+  readonly type?: 'text' | 'user' | 'group'
   readonly label?: string
   readonly options?: Options
   readonly placeholder?: string
@@ -51,21 +51,11 @@ function FilterField({
   if (type === 'user') return <UserPicker value={value} placeholder="all" onChange={set} />
   if (type === 'group') return <GroupPicker value={value} placeholder="all" onChange={set} />
   if (type === 'text') return <FilterText {...{ label, value, set, placeholder }} />
-  if (type === undefined)
-    return value ? (
-      <button type="button" onClick={() => set(undefined)}>
-        {label} {value} ✕
-      </button>
-    ) : null
-  const isEnd = type === 'last day'
-  return (
-    <TextField
-      label={label}
-      type="date"
-      value={toDay(value, isEnd)}
-      onInput={(day) => set(toTime(day, isEnd))}
-    />
-  )
+  return value ? (
+    <button type="button" onClick={() => set(undefined)}>
+      {label} {value} ✕
+    </button>
+  ) : null
 }
 
 interface FilterTextProps {
@@ -86,24 +76,4 @@ function FilterText({ label, value, placeholder, set }: FilterTextProps) {
       </Form>
     </div>
   )
-}
-
-/** Positions of the log, which links may have, are not days. */
-function toDay(value: string, isEnd: boolean): string {
-  const time = /^\d+$/.test(value) ? Number.NaN : Date.parse(value)
-  if (Number.isNaN(time)) return ''
-  const date = new Date(isEnd ? time - 1 : time)
-  const parts = [date.getFullYear(), date.getMonth() + 1, date.getDate()]
-  return parts.map((part, index) => String(part).padStart(index === 0 ? 4 : 2, '0')).join('-')
-}
-
-const DAY_MS = 86_400_000
-
-function toTime(day: string, isEnd: boolean): string | undefined {
-  const start = new Date(`${day}T00:00`)
-  if (Number.isNaN(start.getTime())) return undefined
-  // A day may have 23 or 25 hours.
-  const next = new Date(start.getTime() + DAY_MS * 1.5)
-  const end = new Date(next.getFullYear(), next.getMonth(), next.getDate())
-  return (isEnd ? end : start).toISOString()
 }

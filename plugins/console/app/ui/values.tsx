@@ -8,7 +8,7 @@ import type { Actor, RuleOrigin } from '../lib/schemas.ts'
 import { canReadPastRules, isOperator } from '../lib/session.ts'
 import { summarizeRule } from './diff.tsx'
 
-/** A time in the zone of the viewer; UTC on hover. */
+/** A time in the zone of the page; UTC on hover. */
 export function Time({ value, relative = false }: { readonly value: string; readonly relative?: boolean }) {
   return (
     <time dateTime={new Date(value).toISOString()} title={formatUtc(value)}>

@@ -1,0 +1,152 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { describeRange, hasRange, isUtc, setRange, useRange } from '../lib/range.ts'
+import { route, setQuery } from '../lib/router.ts'
+import {
+  DEFAULT_FROM,
+  fromFieldValue,
+  PRESETS,
+  resolveRange,
+  shiftRange,
+  type TimeRange,
+  toFieldValue,
+} from '../lib/time-range.ts'
+import { Form, SelectField, TextField } from './fields.tsx'
+
+interface RangePickerProps {
+  /** Whether the page shows all of the past without a range in the address. */
+  readonly hasAll?: boolean
+}
+
+/** Chooses the range of time that all pages share. */
+export function RangePicker({ hasAll = false }: RangePickerProps) {
+  const [isOpen, setOpen] = useState(false)
+  const root = useRef<HTMLDivElement>(null)
+  const button = useRef<HTMLButtonElement>(null)
+  const range = useRange()
+  const isAll = hasAll && !hasRange()
+  const close = () => {
+    setOpen(false)
+    button.current?.focus()
+  }
+  useEffect(() => {
+    if (!isOpen) return
+    root.current?.querySelector<HTMLElement>('[aria-pressed="true"], .popup button')?.focus()
+    const closeOutside = ({ target }: Event) => {
+      if (!root.current?.contains(target as Node)) setOpen(false)
+    }
+    const closeByKey = ({ key }: KeyboardEvent) => {
+      if (key === 'Escape') close()
+    }
+    addEventListener('pointerdown', closeOutside)
+    addEventListener('keydown', closeByKey)
+    return () => {
+      removeEventListener('pointerdown', closeOutside)
+      removeEventListener('keydown', closeByKey)
+    }
+  }, [isOpen])
+  const later = shiftRange(range, 1)
+  return (
+    <div ref={root} class="range-picker">
+      {!isAll && (
+        <button type="button" aria-label="Earlier" onClick={() => setRange(shiftRange(range, -1) ?? {})}>
+          ‹
+        </button>
+      )}
+      <button
+        ref={button}
+        type="button"
+        aria-haspopup="dialog"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span class="hidden">Range: </span>
+        {isAll ? 'All time' : describeRange()}
+        {isUtc.value && <small class="muted">UTC</small>}
+        <span aria-hidden="true">▾</span>
+      </button>
+      {!isAll && (
+        <button
+          type="button"
+          aria-label="Later"
+          disabled={later === undefined}
+          onClick={() => setRange(later ?? {})}
+        >
+          ›
+        </button>
+      )}
+      {isOpen && (
+        <div class="popup" role="dialog" aria-label="Range of time">
+          <Presets hasAll={hasAll} onChosen={close} />
+          <CustomRange key={`${range.since}${range.until}${isUtc.value}`} range={range} onChosen={close} />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Presets({ hasAll, onChosen }: { readonly hasAll: boolean; readonly onChosen: () => void }) {
+  const { query } = route.value
+  const current = hasRange() ? query.get('from') : hasAll ? '' : DEFAULT_FROM
+  const presets = hasAll ? [...PRESETS, ['', 'All time'] as const] : PRESETS
+  return (
+    <fieldset class="presets" aria-label="Presets">
+      {presets.map(([from, label]) => (
+        <button
+          key={from}
+          type="button"
+          aria-pressed={from === current}
+          onClick={() => {
+            setRange({ from })
+            onChosen()
+          }}
+        >
+          {label}
+        </button>
+      ))}
+    </fieldset>
+  )
+}
+
+const ZONES = [
+  ['', `Local (${Intl.DateTimeFormat().resolvedOptions().timeZone})`],
+  ['utc', 'UTC'],
+] as const
+
+interface CustomRangeProps {
+  readonly range: TimeRange
+  readonly onChosen: () => void
+}
+
+function CustomRange({ range, onChosen }: CustomRangeProps) {
+  const [from, setFrom] = useState(toFieldValue(range.since, isUtc.value))
+  const [to, setTo] = useState(toFieldValue(range.until ?? new Date().toISOString(), isUtc.value))
+  const [since, until] = [from, to].map((value) => fromFieldValue(value, isUtc.value))
+  const isReversed = since !== undefined && until !== undefined && since >= until
+  function apply(): void {
+    if (since === undefined || isReversed) return
+    const resolved = resolveRange({ from: since, to: until }, isUtc.value)
+    setRange({ from: resolved.since, to: resolved.until })
+    onChosen()
+  }
+  return (
+    <Form label="Custom range" onSubmit={apply}>
+      <TextField label="From" type="datetime-local" required value={from} onInput={setFrom} />
+      <TextField
+        label="To"
+        type="datetime-local"
+        value={to}
+        onInput={setTo}
+        issue={isReversed ? 'The end must be after the start.' : undefined}
+      />
+      <SelectField
+        label="Zone"
+        value={isUtc.value ? 'utc' : ''}
+        options={ZONES}
+        onChange={(zone) => setQuery({ zone })}
+      />
+      <button type="submit" class="primary">
+        Apply
+      </button>
+    </Form>
+  )
+}
