@@ -18,7 +18,7 @@ const EXTERNAL = [
   /^better-sqlite3/,
   /^re2$/,
   /^@eventstore\//,
-  /^(ioredis|pg|ajv|vite|gpt-tokenizer|google-auth-library)(\/|$)/,
+  /^(ioredis|pg|ajv|vite|gpt-tokenizer|google-auth-library|nodemailer)(\/|$)/,
   /^@(azure|aws-sdk|smithy)\//,
   /^@opentelemetry\/(?!api$)/,
   ...builtinModules.map((name) => new RegExp(`^(node:)?${name}$`)),

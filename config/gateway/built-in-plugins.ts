@@ -27,6 +27,7 @@ export const BUILT_IN_PLUGINS: BuiltIns = new Map(
     'what-if': () => import('../../plugins/what-if/plugin.ts'),
     routers: () => import('../../plugins/learned-routing/plugin.ts'),
     overview: () => import('../../plugins/overview/plugin.ts'),
+    alerts: () => import('../../plugins/alerts/plugin.ts'),
     feedback: () => import('../../plugins/feedback/plugin.ts'),
     metrics: () => import('../../plugins/metrics/plugin.ts'),
     openapi: () => import('../../plugins/openapi/plugin.ts'),

@@ -24,6 +24,7 @@ export const DEFAULT_PLUGIN_NAMES: readonly string[] = [
   'what-if',
   'routers',
   'overview',
+  'alerts',
   'feedback',
   'metrics',
   'openapi',

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 import { findNetworkIssue } from '../../core/http/client-address.ts'
 import { findOriginIssue } from '../../core/http/cors.ts'
 import { findRecordKeyIssues } from '../../core/secrets/encryption-keys.ts'
+import { findAlertIssues } from './check-alerts.ts'
 
 /**
  * Finds issues that the schema of the settings cannot express. Values of the wrong type are left to the
@@ -29,6 +30,7 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
     ...findItemIssues('cors.origins', origins, findOriginIssue),
     ...findItemIssues('mcp.allow_private_addresses', networksOf(mcp), findNetworkIssue),
     ...findExportIssues(audit, audit_export_secret),
+    ...findAlertIssues(settings),
     ...findCallerIssues(identity),
     ...findConsoleIssues(identity, host),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>

@@ -19,6 +19,8 @@ const VARIABLES = [
   { variable: 'GUARDRAIL_SECRET', setting: 'guardrail_secret' },
   { variable: 'AUDIT_EXPORT_SECRET', setting: 'audit_export_secret' },
   { variable: 'APPROVAL_SECRET', setting: 'approval_secret' },
+  { variable: 'ALERT_SECRET', setting: 'alert_secret' },
+  { variable: 'SMTP_PASSWORD', setting: 'smtp_password' },
   { variable: 'OIDC_CLIENT_SECRET', setting: 'oidc_client_secret' },
   { variable: 'RECORD_KEY', setting: 'record_key' },
   { variable: 'FEATURES_KEY', setting: 'features_key' },
@@ -81,6 +83,7 @@ function findNumberIssue(text: string, { min, max }: NumberRange): string | unde
 /** Variables that hold a key or a password, besides the keys of providers. */
 const SECRET_VARIABLES: readonly string[] = [
   'ADMIN_KEY',
+  'ALERT_SECRET',
   'APPROVAL_SECRET',
   'AUDIT_EXPORT_SECRET',
   'EVENTSTORE_URL',
@@ -90,6 +93,7 @@ const SECRET_VARIABLES: readonly string[] = [
   'OIDC_CLIENT_SECRET',
   'RECORD_KEY',
   'REDIS_URL',
+  'SMTP_PASSWORD',
 ]
 
 /**

@@ -1,5 +1,6 @@
 import { Nullable, type Static, StrictObject, StringEnum, Type } from '../../core/contract/index.ts'
 import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
+import { AlertSettings, SmtpSettings } from './alert-schema.ts'
 import { CAPABILITY_PRESETS } from './capability-presets.ts'
 import { IdentitySettings } from './identity-schema.ts'
 import { McpSettings } from './mcp-schema.ts'
@@ -217,6 +218,15 @@ export const SettingsSchema = Type.Object(
         'Secret that signs what the plugin approvals posts. Prefer the environment variable ' +
         'APPROVAL_SECRET.',
     }),
+    alert_secret: Secret({
+      minLength: 16,
+      description:
+        'Secret that signs what alerts post to webhooks. Prefer the environment variable ALERT_SECRET.',
+    }),
+    smtp_password: Secret({
+      minLength: 1,
+      description: 'Password of smtp.user. Prefer the environment variable SMTP_PASSWORD.',
+    }),
     oidc_client_secret: Secret({
       minLength: 1,
       description:
@@ -345,6 +355,8 @@ export const SettingsSchema = Type.Object(
       }),
     }),
     audit: AuditSettings,
+    alerts: AlertSettings,
+    smtp: Type.Optional(SmtpSettings),
     identity: Type.Optional(IdentitySettings),
     mcp: McpSettings,
     ledger: LedgerSettings,

@@ -8,6 +8,7 @@ export { budgetUnavailable } from './errors.ts'
 export { BudgetGuard, type GuardOptions } from './guard.ts'
 export { type BudgetSource, type BudgetTarget, budgetsOf, type OwnedBudget } from './owned-budget.ts'
 export { periodAt, rangeOf } from './periods.ts'
+export { type BudgetShare, readBudgetShares } from './shares.ts'
 export { type CostLedger, Spending } from './spending.ts'
 
 /** What other plugins need of budgets. */

@@ -123,7 +123,8 @@ export class Spending {
   }
 }
 
-function toQuery(target: BudgetTarget): Omit<CostQuery, 'since' | 'until'> {
+/** The requests whose costs a budget counts. */
+export function toQuery(target: BudgetTarget): Omit<CostQuery, 'since' | 'until'> {
   if (target.type === 'user') return { userId: target.userId }
   if (target.type === 'group') return { groupId: target.groupId }
   if (target.type === 'shadow') return { copies: true }

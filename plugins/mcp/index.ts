@@ -14,3 +14,10 @@ export const ToolServers = service<ToolCatalog>('mcp.catalog')
 /** Decides about calls that are not made. */
 export type ToolDecisions = Decisions
 export const ToolDecisions = service<Decisions>('mcp.decisions')
+
+/** Whether the tool servers that this process has asked in the last ten minutes answer. */
+export interface ToolServerContacts {
+  contacts(): Iterable<{ readonly server: string; readonly isUp: boolean }>
+}
+
+export const ToolServerContacts = service<ToolServerContacts>('mcp.contacts')

@@ -1,5 +1,6 @@
 import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
+import { readSecret } from '../../core/secrets/read-secret.ts'
 import { Callers } from '../../projections/callers.ts'
 import { GatewayState } from '../../projections/state.ts'
 import type { BreakerSettings } from '../../providers/shared/model-breaker.ts'
@@ -12,13 +13,13 @@ import { Tracer } from '../tracing/index.ts'
 import { createToolCatalog } from './catalog.ts'
 import { createToolDecisions } from './decide-unsent.ts'
 import { MCP_ERROR_CODES } from './errors.ts'
-import { ToolDecisions, ToolServers } from './index.ts'
+import { ToolDecisions, ToolServerContacts, ToolServers } from './index.ts'
 import { countCalls, registerServerMetrics } from './metrics.ts'
 import { openFront } from './open-front.ts'
 import { createAddressGuard } from './servers/addresses.ts'
 import { createToolServerEndpoints } from './servers/endpoints.ts'
 import { createObservedTools } from './servers/observe.ts'
-import { createSecretReferences, readSecret } from './servers/secret-references.ts'
+import { createSecretReferences } from './servers/secret-references.ts'
 import { createToolServerState, ToolServerState } from './servers/state.ts'
 import type { McpSettings } from './settings.ts'
 
@@ -44,7 +45,7 @@ export default definePlugin({
     ledger: optional(ToolCallLedger),
     tracer: optional(Tracer),
   },
-  provides: [ToolServerState, ToolDecisions],
+  provides: [ToolServerState, ToolDecisions, ToolServerContacts],
   setup(_, { use, provide, logger, store, metrics }) {
     const { state, settings, callers, rules, firewall, callLimit, approvals, ledger } = use
     const { servers: programs = {}, limits, secret_folder: secretFolder } = settings
@@ -68,6 +69,7 @@ export default definePlugin({
       tracer: use.tracer,
       readSecret: (reference) => readSecret(reference, secretFolder),
     })
+    provide(ToolServerContacts, front.upstreams)
     registerServerMetrics(metrics, front.upstreams)
     return {
       errorCodes: MCP_ERROR_CODES,

@@ -1,10 +1,8 @@
 import type { Static } from '../../core/contract/index.ts'
-import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
-import type { Budget } from '../../projections/events/budgets.ts'
 import type { Policies } from '../../projections/policies.ts'
-import { periodAt, rangeOf } from '../budget/index.ts'
-import type { CostQuery, UsageGroup } from '../ledger/index.ts'
+import { readBudgetShares } from '../budget/index.ts'
+import type { UsageGroup } from '../ledger/index.ts'
 import { DAY_MS } from '../ledger/index.ts'
 import type { RuleKinds } from '../rules/index.ts'
 import type { AttentionSchema } from './schemas.ts'
@@ -66,56 +64,20 @@ export async function checkPolicyRules(
   return found.slice(0, MAX_ITEMS)
 }
 
-interface NamedBudget {
-  readonly title: string
-  readonly budget: Budget
-  readonly query: Omit<CostQuery, 'since' | 'until'>
-  readonly ids: Pick<Attention, 'user_id' | 'group_id'>
-}
-
-/** Budgets that are looked at; more would take too long. */
-const MAX_BUDGETS = 200
-
 /** The share of a budget without one of its own at which it needs attention. */
 const WARN_RATIO = 0.8
 
 /** Returns the budgets of which most is spent. Rejects if the ledger is away. */
 export async function checkBudgets(services: OverviewServices, now: number): Promise<readonly Attention[]> {
-  const found: Attention[] = []
-  for (const { title, budget, query, ids } of listBudgets(services).slice(0, MAX_BUDGETS)) {
-    const range = rangeOf(periodAt(budget.period, now))
-    const { cost } = await services.ledger.sumCosts({ ...range, ...query })
-    const share = cost / NANOS_PER_USD / budget.limitUsd
-    if (share < (budget.warnRatio ?? WARN_RATIO)) continue
-    const percent = Number.isFinite(share) ? `${Math.floor(share * 100)} %` : 'All'
-    found.push({
+  const shares = await readBudgetShares(services, now)
+  return shares
+    .filter(({ share, budget }) => share >= (budget.warnRatio ?? WARN_RATIO))
+    .map(({ share, percent, title, budget, ids }) => ({
       code: share >= 1 ? 'budget_spent' : 'budget_nearly_spent',
       severity: share >= 1 ? 'error' : 'warning',
       message: `${percent} of the budget of ${title} is spent (${budget.limitUsd} USD, ${budget.period}).`,
       ...ids,
-    })
-  }
-  return found
-}
-
-function listBudgets({ accounts, groups, overallBudget }: OverviewServices): readonly NamedBudget[] {
-  const budgets: NamedBudget[] = []
-  const overall = overallBudget.current()
-  if (overall) budgets.push({ title: 'everything', budget: overall, query: {}, ids: {} })
-  const ofCopies = overallBudget.shadow()
-  if (ofCopies)
-    budgets.push({ title: 'copies for other models', budget: ofCopies, query: { copies: true }, ids: {} })
-  for (const { id, name, budget } of groups.groups())
-    if (budget)
-      budgets.push({ title: `group "${name}"`, budget, query: { groupId: id }, ids: { group_id: id } })
-  for (const { id, name, budget, keys } of accounts.users()) {
-    const ids = { user_id: id }
-    if (budget) budgets.push({ title: `user "${name}"`, budget, query: { userId: id }, ids })
-    for (const { id: keyId, budget: ofKey, revokedAt } of keys)
-      if (ofKey && revokedAt === null)
-        budgets.push({ title: `key ${keyId}`, budget: ofKey, query: { keyId }, ids })
-  }
-  return budgets
+    }))
 }
 
 /** Changes are signed within the hour. */

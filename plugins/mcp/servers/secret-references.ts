@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { invalidParameterError } from '../../../core/http/parse-call.ts'
 import type { McpSettings } from '../settings.ts'
@@ -42,18 +41,4 @@ export function createSecretReferences({
       if (issue !== undefined) throw invalidParameterError(param, `${param} ${issue}.`)
     },
   }
-}
-
-/** Reads a secret when it is needed, so that a new one needs no restart. Undefined if there is none. */
-export async function readSecret(
-  reference: string,
-  folder: string | undefined = undefined,
-): Promise<string | undefined> {
-  if (reference.startsWith('env:')) return process.env[reference.slice('env:'.length)]?.trim() || undefined
-  if (!reference.startsWith('file:')) return undefined
-  const path = reference.slice('file:'.length)
-  return readFile(folder === undefined ? path : resolve(folder, path), 'utf8').then(
-    (text) => text.trim() || undefined,
-    () => undefined,
-  )
 }
