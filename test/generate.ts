@@ -6,7 +6,7 @@ import { ProviderRow } from '../config/settings/provider-schema.ts'
 import { SettingsSchema } from '../config/settings/schema.ts'
 import { buildCasesEditorSchema, buildEditorSchema } from '../plugins/rules-file/editor-schema.ts'
 import { CONSOLE_TYPES, writeConsoleTypes } from './support/console-types.ts'
-import { startGateway } from './support/gateway.ts'
+import { startDocumentedGateway } from './support/documented-gateway.ts'
 import { writeGenerated } from './support/generated-text.ts'
 import { writeLimitsTable } from './support/limits-table.ts'
 import { writeEffortTable, writeParameterMatrix } from './support/parameter-matrix.ts'
@@ -39,7 +39,7 @@ writeGenerated('docs/guides/presets.md', 'presets', writePresetTable())
 writeGenerated('docs/commands.md', 'commands', writeCommandTable(COMMANDS))
 writeGenerated('docs/api.md', 'errors', await writeErrorTable())
 
-const gateway = await startGateway()
+const gateway = await startDocumentedGateway()
 const { body } = await gateway.call('GET', '/openapi.json')
 writeFileSync(new URL(CONSOLE_TYPES, ROOT), writeConsoleTypes(body))
 writeGenerated('docs/guides/operators.md', 'roles', writeRoleMatrix(body))

@@ -130,7 +130,10 @@ export function readSettings(processEnvironment: Environment): Settings {
   if (!isValid) issues.push(...describeSchemaErrors(validate.errors))
   issues.push(...findSettingsIssues(settings), ...findUnsetSecrets(settings.providers, environment))
   const shippedPlugins = Array.isArray(shipped.plugins) ? shipped.plugins : []
-  const plugins = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
+  const listed = isValid ? resolvePluginList(settings.plugins, shippedPlugins, issues) : []
+  const hasAlerts = Array.isArray(settings.alerts) && settings.alerts.length > 0
+  // Plugins with events of their own read the whole log at the start.
+  const plugins = hasAlerts ? listed : listed.filter(({ use }) => use !== 'alerts')
   if (isValid && settings.ledger.record_prompts !== 'off' && !plugins.some(({ use }) => use === 'ledger'))
     issues.push(`ledger.record_prompts: ${settings.ledger.record_prompts} requires the plugin ledger`)
   if (issues.length > 0 || !isValid) throw new SettingsError([...new Set(issues)])

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { startDocumentedGateway } from '../support/documented-gateway.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readGenerated } from '../support/generated-text.ts'
@@ -21,7 +22,7 @@ interface AdminEndpoint {
 describe('operators', () => {
   let gateway: RunningGateway
   before(async () => {
-    gateway = await startGateway()
+    gateway = await startDocumentedGateway()
   })
   after(() => gateway.stop())
 

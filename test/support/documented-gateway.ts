@@ -1,0 +1,11 @@
+import { type RunningGateway, startGateway } from './gateway.ts'
+import { withSettings } from './settings.ts'
+
+const ALERTS = `alerts: [{ when: provider_down, to: [{ email: ops@example.com }] }]
+smtp: { host: 127.0.0.1, from: signalbox@example.com }
+`
+
+/** Starts a gateway with all endpoints of the default plugins: those of alerts need an alert. */
+export async function startDocumentedGateway(): Promise<RunningGateway> {
+  return startGateway(await withSettings(ALERTS))
+}
