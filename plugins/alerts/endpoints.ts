@@ -74,7 +74,12 @@ export function createAlertEndpoints({ alerts, state, alerter }: AlertEndpointSe
       operationId: 'listAlerts',
       summary: 'Lists the alerts of the settings, with what they fire for and when they were last sent.',
       tags: ['admin'],
-      responses: { 200: { description: 'The alerts.', body: data(Type.Array(AlertSchema)) } },
+      responses: {
+        200: {
+          description: 'The alerts.',
+          body: data(Type.Array(AlertSchema, { description: 'The alerts, in the order of the settings.' })),
+        },
+      },
       handle: () => ({
         status: 200,
         body: { data: [...alerts.values()].map((open) => showAlert(open, state())) },

@@ -3,6 +3,7 @@ import path from 'node:path'
 import type Router from '@koa/router'
 import { expect } from 'chai'
 import { readSettings } from '../../config/settings/settings.ts'
+import { ALERTS, startDocumentedGateway } from '../support/documented-gateway.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readGenerated } from '../support/generated-text.ts'
@@ -21,7 +22,7 @@ describe('/openapi.json', () => {
   before(async () => {
     const environment = {
       ...(await withSettings(
-        `${UNLIMITED}limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n`,
+        `${UNLIMITED}limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n${ALERTS}`,
       )),
       RECORD_KEY: '0'.repeat(64),
     }
@@ -130,7 +131,7 @@ describe('/openapi.json', () => {
       return Reflect.apply(register, this, given)
     }
     try {
-      const started = await startGateway()
+      const started = await startDocumentedGateway()
       // Each listener creates its router after the start, or for the first request that needs it.
       for (const url of [started.url, started.routeUrl]) await fetch(`${url}/healthz`)
       await started.stop()
@@ -201,7 +202,10 @@ describe('/openapi.json', () => {
         const filledPath = await fill(described)
         // The example of another response's item.
         if (parameter.name === 'after') parameter.example = firstItemOf(filledPath)
-        const filled = `${filledPath}${query(inQuery ? [parameter] : [])}`
+        // Ends a range that must have a beginning.
+        const isEnd = path === '/admin/overview' && parameter.name === 'until'
+        const beginning = isEnd ? parameters.filter(({ name }) => name === 'since') : []
+        const filled = `${filledPath}${query(inQuery ? [...beginning, parameter] : [])}`
         const body = examples[0] && (await own(examples[0][1], filled))
         // A key can be used for one request only.
         if (parameter.name === 'idempotency-key') parameter.example = filledPath

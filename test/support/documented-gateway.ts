@@ -1,7 +1,8 @@
 import { type RunningGateway, startGateway } from './gateway.ts'
 import { withSettings } from './settings.ts'
 
-const ALERTS = `alerts: [{ when: provider_down, to: [{ email: ops@example.com }] }]
+/** Settings with an alert, which sends nothing. */
+export const ALERTS = `alerts: [{ when: provider_down, to: [{ email: ops@example.com }] }]
 smtp: { host: 127.0.0.1, from: signalbox@example.com }
 `
 

@@ -17,6 +17,7 @@ function outcome(changes: Partial<RequestOutcome>, exchange?: Partial<EndedExcha
     warnings: [],
     rulesPosition: 1,
     request: { messages: [] },
+    headers: {},
   }
   return {
     id: newRequestId(),
