@@ -74,6 +74,7 @@ export function createConditions(services: ConditionServices): Readonly<Record<s
   return {
     budget_share: {
       ...{ atLeast: 0.8, repeatAfterHours: 24 },
+      describe: ({ atLeast }) => `At least ${toPercent(atLeast)} of a budget is spent.`,
       async find({ atLeast }, now) {
         await ledger.flush()
         const shares = await readBudgetShares(services, now)
@@ -85,13 +86,23 @@ export function createConditions(services: ConditionServices): Readonly<Record<s
           }))
       },
     },
-    blocked_rate: { atLeast: 0.2, find: (alert, now) => findRate(alert, now, 'were blocked') },
-    error_rate: { atLeast: 0.1, find: (alert, now) => findRate(alert, now, 'failed') },
+    blocked_rate: {
+      atLeast: 0.2,
+      describe: (alert) => describeRate(alert, 'are blocked'),
+      find: (alert, now) => findRate(alert, now, 'were blocked'),
+    },
+    error_rate: {
+      atLeast: 0.1,
+      describe: (alert) => describeRate(alert, 'fail'),
+      find: (alert, now) => findRate(alert, now, 'failed'),
+    },
     provider_down: {
+      describe: () => 'A provider has a model whose circuit is not closed.',
       find: () => findLocal('provider_down', services.providers, failingProviders),
       local: failingProviders,
     },
     tool_server_down: {
+      describe: () => 'A tool server did not answer the last request.',
       find: () =>
         findLocal(
           'tool_server_down',
@@ -101,6 +112,7 @@ export function createConditions(services: ConditionServices): Readonly<Record<s
       local: failingServers,
     },
     log_contradiction: {
+      describe: () => 'The event log differs from what was signed.',
       async find() {
         const found = await evidence.contradiction()
         if (found === undefined) return []
@@ -110,6 +122,8 @@ export function createConditions(services: ConditionServices): Readonly<Record<s
     },
     key_expiring: {
       repeatAfterHours: 24,
+      describe: ({ withinDays }) =>
+        `A key of a user or operator expires within ${withinDays === 1 ? 'a day' : `${withinDays} days`}.`,
       async find({ withinDays }, now) {
         const until = now + withinDays * DAY_MS
         return [...listUserKeys(accounts), ...listOperatorKeys(operators)]
@@ -122,15 +136,26 @@ export function createConditions(services: ConditionServices): Readonly<Record<s
     },
     approvals_pending: {
       atLeast: 1,
+      describe: ({ atLeast }) => `At least ${describeWaiting(atLeast)}`,
       async find({ atLeast }) {
         const pending = approvals.pending()
-        if (pending < atLeast) return []
-        const text = pending === 1 ? '1 tool call waits' : `${pending} tool calls wait`
-        return [{ subject: 'approvals', text: `${text} for an approval.` }]
+        return pending < atLeast ? [] : [{ subject: 'approvals', text: describeWaiting(pending) }]
       },
     },
   }
 }
+
+/** A share as the settings have it, without the digits that a product of fractions adds. */
+const toPercent = (share: number) => `${Number((share * 100).toFixed(2))} %`
+
+function describeRate(alert: Omit<Alert, 'condition'>, verb: 'are blocked' | 'fail'): string {
+  const { atLeast, minRequests, overSeconds } = alert
+  const requests = minRequests === 1 ? '1 request' : `${minRequests} requests`
+  return `At least ${toPercent(atLeast)} of ${requests} or more within ${overSeconds} seconds ${verb}.`
+}
+
+const describeWaiting = (count: number) =>
+  `${count === 1 ? '1 tool call waits' : `${count} tool calls wait`} for an approval.`
 
 /** A circuit that is half open has not recovered either. */
 function toTexts(circuits: ReturnType<CircuitBreakers['circuits']>): ReadonlyMap<string, string> {

@@ -19,6 +19,7 @@ const AlertSchema = Type.Object(
   {
     name: Type.String({ description: 'Name of the alert.' }),
     when: Type.String({ description: 'The condition.' }),
+    condition: Type.String({ description: 'When it fires, as a sentence.' }),
     state: StringEnum(['ok', 'firing'], { description: 'Whether the condition holds for something.' }),
     since: optionalTime('Since when it fires; null if it does not.'),
     last_sent_at: optionalTime('When anything was last sent to any target; null before.'),
@@ -110,7 +111,8 @@ export function createAlertEndpoints({ alerts, state, alerter }: AlertEndpointSe
   ]
 }
 
-function showAlert({ alert: { name, when }, targets }: OpenAlert, state: AlertsState) {
+function showAlert({ alert, targets }: OpenAlert, state: AlertsState) {
+  const { name, when } = alert
   const known = stateOf(state, name)
   const firing = [...known.firing].map(([subject, { text, since, notifiedAt }]) => ({
     ...{ subject, text, since },
@@ -126,7 +128,7 @@ function showAlert({ alert: { name, when }, targets }: OpenAlert, state: AlertsS
     .sort()
     .reverse()
   return {
-    ...{ name, when, since, firing },
+    ...{ name, when, condition: alert.condition.describe(alert), since, firing },
     state: firing.length > 0 ? 'firing' : 'ok',
     last_sent_at: sentAt,
     targets: shown,

@@ -37,6 +37,8 @@ export interface Condition {
   readonly atLeast?: number
   /** Default of `repeat_after_seconds`. Default: 4 hours. */
   readonly repeatAfterHours?: number
+  /** Says in a sentence when the alert fires. */
+  describe(alert: Omit<Alert, 'condition'>): string
   /** Returns what the alert fires for now. Rejects if that cannot be told. */
   find(alert: Alert, now: number): Promise<readonly Finding[]>
   /** What only this process knows, by subject: texts for the process that finds. */

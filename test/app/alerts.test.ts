@@ -1,11 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
-import { chatBody, firewallRuleBody } from '../support/bodies.ts'
+import { chatBody, firewallRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { budgetOf, setBudget } from '../support/budgets.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type GatewayOptions, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { startMailbox } from '../support/mailbox.ts'
+import { callToolRaw } from '../support/mcp/raw-call.ts'
+import { startHttp, startModernServer, type TestServer } from '../support/mcp/servers.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { providersAt } from '../support/providers.ts'
@@ -180,6 +183,13 @@ describe('alerts', () => {
       },
       providersAt(provider, ['openai']),
     )
+    const described = (await alertsOf(gateway)).map(({ condition }: { condition: string }) => condition)
+    expect(described).to.deep.equal([
+      'At least 5 % of a budget is spent.',
+      'At least 20 % of 4 requests or more within 300 seconds are blocked.',
+      'At least 10 % of 4 requests or more within 300 seconds fail.',
+      'A provider has a model whose circuit is not closed.',
+    ])
     const user = await newUser(gateway)
     const ask = (text: string) =>
       user.call('POST', '/v1/chat/completions', { ...chatBody(text), model: 'gpt-4o-mini' })
@@ -212,6 +222,85 @@ describe('alerts', () => {
       { subject: 'openai', text: 'The provider openai fails: the circuit is open for gpt-4o.' },
     ])
     provider.close()
+  })
+
+  describe('about tools', () => {
+    let upstream: TestServer
+    before(async () => {
+      upstream = await startModernServer(() => {
+        const server = new Server({ name: 'files', version: '1' }, { capabilities: { tools: {} } })
+        const tools = [{ name: 'write', inputSchema: { type: 'object' as const } }]
+        server.setRequestHandler('tools/list', async () => ({ tools }))
+        return server
+      })
+    })
+    after(() => upstream.stop())
+
+    /** Returns the path of the endpoint of a new server whose tools need no approval. */
+    async function newServer(gateway: RunningGateway, name: string, url: string): Promise<string> {
+      const fields = { name, url, new_tools: 'approved' }
+      const { body } = await gateway.call('POST', '/admin/tool-servers', fields, AS_ADMIN)
+      return `/admin/tool-servers/${body.data.id}`
+    }
+
+    const refresh = async (gateway: RunningGateway, path: string) =>
+      (await gateway.call('POST', `${path}/refresh`, undefined, AS_ADMIN)).status
+
+    it('fire for a tool server that does not answer, until it does', async () => {
+      const gone = await startHttp(() => undefined)
+      await gone.stop()
+      const to = [{ webhook: hook.url }]
+      const gateway = await start({ alerts: [{ when: 'tool_server_down', resolve_after_seconds: 0, to }] })
+      const answering = await newServer(gateway, 'files', upstream.url)
+      const failing = await newServer(gateway, 'gone', gone.url)
+      expect(await refresh(gateway, answering)).to.equal(200)
+      expect(await refresh(gateway, failing)).to.be.at.least(500)
+      const fired = await waitUntil(() => posted('firing')[0])
+      const findings = [{ subject: 'gone', text: 'The tool server gone does not answer.' }]
+      expect(fired?.data).to.deep.equal({ alert: 'tool_server_down', when: 'tool_server_down', findings })
+
+      await gateway.call('PATCH', failing, { url: upstream.url }, AS_ADMIN)
+      // The circuit of the server closes again after a time.
+      await waitUntil(async () => (await refresh(gateway, failing)) === 200)
+      const resolved = await waitUntil(() => posted('resolved')[0])
+      expect(resolved?.data.findings).to.deep.equal(findings)
+      expect(posted('firing')).to.have.length(1)
+    })
+
+    it('fire for as many tool calls that wait for an approval as they say', async () => {
+      const common = { when: 'approvals_pending', resolve_after_seconds: 0, to: [{ webhook: hook.url }] }
+      const gateway = await start({
+        alerts: [
+          { name: 'two', at_least: 2, ...common },
+          { name: 'one', ...common },
+        ],
+      })
+      const user = await newUser(gateway)
+      expect(await refresh(gateway, await newServer(gateway, 'files', upstream.url))).to.equal(200)
+      const rule = toolRuleBody({ action: 'require_approval' })
+      await gateway.call('POST', `/admin/users/${user.id}/tool-rules`, rule, AS_ADMIN)
+      const call = (file: string) =>
+        callToolRaw(gateway, user.key, { server: 'files', tool: 'write', arguments: { file } })
+      const textsOf = (type: string, alert: string) =>
+        posted(type)
+          .filter(({ data }) => data.alert === alert)
+          .flatMap(({ data }) => data.findings.map(({ text }) => text))
+
+      await call('a')
+      await waitUntil(() => textsOf('firing', 'one').length > 0)
+      expect(textsOf('firing', 'one')).to.deep.equal(['1 tool call waits for an approval.'])
+      expect(textsOf('firing', 'two')).to.deep.equal([])
+      await call('b')
+      await waitUntil(() => textsOf('firing', 'two').length > 0)
+      expect(textsOf('firing', 'two')).to.deep.equal(['2 tool calls wait for an approval.'])
+
+      const pending = await gateway.call('GET', '/admin/approvals?status=pending', undefined, AS_ADMIN)
+      expect(pending.body.data).to.have.length(2)
+      const { id } = pending.body.data[0]
+      await gateway.call('POST', `/admin/approvals/${id}/deny`, undefined, AS_ADMIN)
+      await waitUntil(() => textsOf('resolved', 'two').length > 0)
+      expect(textsOf('resolved', 'one')).to.deep.equal([])
+    })
   })
 
   it('are tested by editors, who see what each target says', async () => {

@@ -52,10 +52,34 @@ export interface Window {
   readonly problems: readonly string[]
 }
 
+const VIEWPORT = { width: 1280, height: 800 }
+
+const SCREENS = [
+  { name: 'wide', width: 1440, height: 900, isDark: false },
+  { name: 'wide-dark', width: 1440, height: 900, isDark: true },
+  { name: 'phone', width: 390, height: 844, isDark: false },
+  { name: 'phone-dark', width: 390, height: 844, isDark: true },
+] as const
+
+/** Checks the page as it is on wide and narrow screens, in light and dark colors, and takes pictures. */
+export async function checkScreensOf(window: Window, name: string): Promise<void> {
+  const { page } = window
+  for (const screen of SCREENS) {
+    await page.setViewportSize(screen)
+    await page.emulateMedia({ colorScheme: screen.isDark ? 'dark' : 'light' })
+    await window.checkAccessibility(`${name}, ${screen.name}`)
+    await window.shoot(`${name}-${screen.name}`)
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+    expect(overflow, `${name}, ${screen.name}`).to.be.at.most(0)
+  }
+  await page.setViewportSize(VIEWPORT)
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
 /** Opens an empty window that shows light colors. */
 export async function openWindow(browser: Browser, url: string): Promise<Window> {
   const context = await browser.newContext({
-    viewport: { width: 1280, height: 800 },
+    viewport: VIEWPORT,
     colorScheme: 'light',
     reducedMotion: 'reduce',
   })

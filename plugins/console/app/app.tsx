@@ -8,6 +8,7 @@ import { href, type PageProps, route } from './lib/router.ts'
 import type { CurrentConsoleSession } from './lib/schemas.ts'
 import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
 import { chooseTheme, THEMES, type Theme, theme } from './lib/theme.ts'
+import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { OverviewPage } from './pages/overview.tsx'
@@ -58,6 +59,7 @@ const pages: readonly ConsolePage[] = [
   { path: 'sessions', title: 'Sessions', content: SessionPages, isFor: forAll },
   { path: 'tool-calls', title: 'Tool calls', content: ToolCallPages, isFor: forAll },
   { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
+  { path: 'alerts', title: 'Alerts', content: AlertsPage, isFor: seesEverything },
   { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },
   { path: 'groups', title: 'Groups', content: GroupPages, isFor: isOperator },
   { path: 'operators', title: 'Operators', content: OperatorPages, isFor: seesEverything },

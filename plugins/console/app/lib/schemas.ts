@@ -13,6 +13,13 @@ export interface AgentSessionWithSteps {
   failed_requests: number; blocked_requests: number; tool_calls: number; refused_tool_calls: number
   tokens: Tokens; cost_usd: number; unknown_costs: number; steps: SessionStep[]
 }
+export interface Alert {
+  name: string; when: string; condition: string; state: 'ok' | 'firing'; since: string | null
+  last_sent_at: string | null
+  firing: ({ subject: string; text: string; since: string; notified_at: string })[]
+  targets: ({ to: string; last_sent_at: string | null; error: string | null })[]
+}
+export interface AlertTest { results: ({ to: string; sent: boolean; error: string | null })[] }
 export interface AnswerSignals {
   cut_off: number; invalid_tool_call: number; schema_mismatch: number; asked_again: number
 }
