@@ -2,14 +2,16 @@ import { expect } from 'chai'
 import { dump } from 'js-yaml'
 import { readSettings } from '../../../../config/settings/settings.ts'
 import { SettingsError } from '../../../../config/settings/settings-error.ts'
+import { ALERTS } from '../../../support/documented-gateway.ts'
 import { writeSettings } from '../../../support/settings-file.ts'
 
-const SHIPPED = readSettings({}).plugins
+// Without alerts, their plugin is left out.
+const SHIPPED = readSettings({ CONFIG: await writeSettings(ALERTS) }).plugins
 
 const names = (plugins: typeof SHIPPED) => plugins.map(({ use }) => use)
 
 async function resolve(plugins: object) {
-  return readSettings({ CONFIG: await writeSettings(dump({ plugins })) }).plugins
+  return readSettings({ CONFIG: await writeSettings(ALERTS + dump({ plugins })) }).plugins
 }
 
 async function issuesOf(plugins: object): Promise<readonly string[]> {
