@@ -27,7 +27,7 @@ describe('the choice of users and groups in the console', () => {
     await open('/simulator')
     const field = page.getByRole('combobox', { name: 'User' })
     await field.fill('ADA')
-    const options = page.getByRole('option')
+    const options = page.locator('[role=option]')
     await options.filter({ hasText: 'Adam Riese' }).waitFor()
     expect(await options.count()).to.equal(2)
     expect(searches).to.deep.equal(['ADA'])
