@@ -40,6 +40,7 @@ export function countValues(value: object, maxDepth: number = MAX_JSON_DEPTH): n
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
+const COLON = 0x3a
 /** With this bit set, `[` is `{`. No other byte becomes it. */
 const BRACE = 0x7b
 const CASE_BIT = 0x20
@@ -87,13 +88,19 @@ export function parseJson(text: string): unknown {
  */
 export function parseUniqueJson(text: string): unknown {
   const value = parseJson(text)
-  return countNames(value) === countNamesOf(text) ? value : undefined
+  return countNames(value) === countWrittenNames(Buffer.from(text)) ? value : undefined
 }
 
-/** In valid JSON, a string in front of a colon is a name. */
-function countNamesOf(json: string): number {
+/** Returns the number of names in a valid JSON text: outside of strings, each colon follows one. */
+export function countWrittenNames(json: Buffer): number {
   let count = 0
-  for (const [, colon] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)) if (colon !== undefined) count += 1
+  for (let index = 0; index < json.length; index++) {
+    if (json[index] === COLON) count++
+    else if (json[index] === QUOTE) {
+      index = endOfString(json, index + 1)
+      if (index === -1) return count
+    }
+  }
   return count
 }
 

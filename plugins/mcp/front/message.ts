@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import {
   countNames,
   countValues,
-  endOfString,
+  countWrittenNames,
   hasMoreValues,
   MAX_JSON_DEPTH,
 } from '../../../core/util/json.ts'
@@ -79,24 +79,10 @@ function parseObject(bytes: Buffer, text: string): JsonObject {
   if (countValues(value) === Number.POSITIVE_INFINITY)
     throw invalidRequest(`The message is nested more than ${MAX_JSON_DEPTH} levels deep.`)
   // Rules would see the last of two fields with a name, and the server perhaps the first.
-  if (countNames(value) !== countColons(bytes))
+  if (countNames(value) !== countWrittenNames(bytes))
     throw invalidRequest('An object of the message has a name twice.')
   return value
 }
-
-/** Outside of texts, each colon of valid JSON follows a name. */
-function countColons(json: Buffer): number {
-  let count = 0
-  for (let index = 0; index < json.length; index++) {
-    if (json[index] === COLON) count++
-    else if (json[index] === QUOTE) index = endOfString(json, index + 1)
-    if (index === -1) break
-  }
-  return count
-}
-
-const COLON = 0x3a
-const QUOTE = 0x22
 
 /** Returns the text of the arguments, so that numbers and escapes reach the server as they are. */
 function findArguments(text: string, value: unknown): string {
