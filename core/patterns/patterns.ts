@@ -11,6 +11,7 @@ import {
   type ScanResult,
   type SetPattern,
 } from '../pcre/pattern.ts'
+import { lacksLiteral } from '../pcre/required-literal.ts'
 import { createCooperativeYield, mapInSlices } from '../util/cooperative-yield.ts'
 import { lazy } from '../util/lazy.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
@@ -148,8 +149,10 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
     get beginning() {
       return beginning()?.found
     },
-    test: (text, run) =>
-      lacksLiteral(text, analysis.literal) ? false : (testHere(text, run) ?? testInWorker([text], run)),
+    test(text, run) {
+      if (text.length <= MAX_LITERAL_TEXT && lacksLiteral(text, analysis.literal)) return false
+      return testHere(text, run) ?? testInWorker([text], run)
+    },
     async testAny(texts, run) {
       const slice = createCooperativeYield()
       for (const [index, text] of texts.entries()) {
@@ -196,19 +199,8 @@ function buildPattern(source: PatternSource, analysis: PatternAnalysis): Compile
 const MAX_MS_PER_STEP = 8e-6
 const MAX_RE2_MS = 2
 
-/** Whether a short text certainly lacks what every match contains: RE2 takes ten times as long to tell. */
-function lacksLiteral(text: string, literal: string | undefined): boolean {
-  return (
-    literal !== undefined &&
-    text.length <= MAX_LITERAL_TEXT &&
-    ASCII.test(text) &&
-    !text.toLowerCase().includes(literal)
-  )
-}
-
+/** In a short text, RE2 takes ten times as long as a search for the literal. */
 const MAX_LITERAL_TEXT = 1000
-
-const ASCII = /^\p{ASCII}*$/u
 
 /** Characters of a result with every single character replaced; building it takes a few milliseconds. */
 const MAX_LOCAL_RESULT = 2_000_000

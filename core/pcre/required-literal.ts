@@ -30,6 +30,11 @@ export function toRequiredLiteral(literal: string): string | undefined {
   return ASCII.test(literal) ? cutLiteral(literal.toLowerCase()) : undefined
 }
 
+/** Whether a text certainly lacks what `findRequiredLiteral` has returned. */
+export function lacksLiteral(text: string, literal: string | undefined): boolean {
+  return literal !== undefined && ASCII.test(text) && !text.toLowerCase().includes(literal)
+}
+
 /** Whether what `toRequiredLiteral` has returned is all of the literal, and on one line. */
 export function isWholeLiteral(literal: string, required: string | undefined): boolean {
   return literal.toLowerCase() === required && !literal.includes('\n')
