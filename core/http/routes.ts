@@ -86,12 +86,11 @@ function createRouters(routes: readonly Route[]) {
     const router = createRouter(own)
     return { router, dispatch: router.routes() as unknown as GatewayMiddleware }
   }
-  const others = toRouter(routes.filter((route) => fixedBeginningOf(route) === undefined))
-  const byBeginning = new Map<string | undefined, ReturnType<typeof toRouter>>()
-  for (const beginning of new Set(routes.map(fixedBeginningOf))) {
-    const isOwn = (route: Route) => [undefined, beginning].includes(fixedBeginningOf(route))
-    byBeginning.set(beginning, toRouter(routes.filter(isOwn)))
-  }
+  const routerOf = (beginning: string | undefined) =>
+    toRouter(routes.filter((route) => [undefined, beginning].includes(fixedBeginningOf(route))))
+  const others = routerOf(undefined)
+  const fixed = new Set(routes.flatMap((route) => fixedBeginningOf(route) ?? []))
+  const byBeginning = new Map([...fixed].map((beginning) => [beginning, routerOf(beginning)]))
   const find = (path: string) => byBeginning.get(beginningOf(path)) ?? others
   const dispatch: GatewayMiddleware = (ctx, next) => find(ctx.path).dispatch(ctx, next)
   return { dispatch, find: (path: string) => find(path).router }
