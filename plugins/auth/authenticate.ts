@@ -44,10 +44,13 @@ export function requireApiKey(
     if (account !== undefined) admit(request, account)
   }
 
+  const challengeOf = tokens?.challengeOf
+  if (challengeOf === undefined) return authenticate
+
   /** Adds to a 401 where tokens are issued. */
   function withChallenge(request: Admission, error: unknown): unknown {
     if (!GatewayError.isInstance(error) || error.status !== 401) return error
-    const challenge = tokens?.challengeOf?.(request.path, request.req.headers)
+    const challenge = challengeOf?.(request.path, request.req.headers)
     return challenge === undefined ? error : error.withHeader('www-authenticate', challenge)
   }
 
