@@ -9,6 +9,7 @@ import {
   type TObject,
   user,
 } from '../../core/contract/index.ts'
+import { decodeTextCursor, encodeCursor } from '../../core/http/pages.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import type { LedgerReader } from './reader.ts'
 import { userFilter } from './schemas.ts'
@@ -156,28 +157,22 @@ function showStep(step: SessionStep): JsonObject {
   }
 }
 
-const toCursor = (text: string) => Buffer.from(text).toString('base64url')
-
 function encodeSessionCursor({ lastSeen, userId, session }: SessionPosition): string {
-  return toCursor(`sessions:${lastSeen} ${userId} ${session}`)
+  return encodeCursor('sessions', `${lastSeen} ${userId} ${session}`)
 }
 
 function decodeSessionCursor(cursor: string): SessionPosition {
-  const [lastSeen, userId, session] = decodeCursor(cursor, /^sessions:(\d{1,15}) (\d{1,15}) ([^\0]{1,300})$/)
+  const form = /^(\d{1,15}) (\d{1,15}) ([^\0]{1,300})$/
+  const [, lastSeen, userId, session] = decodeTextCursor('sessions', cursor, form)
   return { lastSeen: Number(lastSeen), userId: Number(userId), session: String(session) }
 }
 
 function encodeStepCursor({ request, callTime, call }: StepPosition): string {
-  return toCursor(`steps:${request} ${callTime} ${call}`)
+  return encodeCursor('steps', `${request} ${callTime} ${call}`)
 }
 
 function decodeStepCursor(cursor: string): StepPosition {
-  const [request, callTime, call] = decodeCursor(cursor, /^steps:(\d{1,16}) (\d{1,15}) (\d{1,15})$/)
+  const form = /^(\d{1,16}) (\d{1,15}) (\d{1,15})$/
+  const [, request, callTime, call] = decodeTextCursor('steps', cursor, form)
   return { request: Number(request), callTime: Number(callTime), call: Number(call) }
-}
-
-function decodeCursor(cursor: string, form: RegExp): readonly string[] {
-  const found = form.exec(Buffer.from(cursor, 'base64url').toString())
-  if (found !== null) return found.slice(1)
-  throw invalidParameterError('cursor', 'cursor must be the next_cursor of an earlier response.')
 }
