@@ -66,7 +66,9 @@ interface CallServices {
 
 /** What is known of a call so far, for its record. */
 interface CallNotes {
-  argumentsDigest: string
+  /** The arguments as they were received; undefined if there are none. */
+  readonly argumentsText: string | undefined
+  readonly argumentsDigest: string
   /** The arguments that may be sent; undefined until that is decided. */
   sentArguments?: string | undefined
   verdict: ToolCallRecord['verdict']
@@ -84,9 +86,9 @@ export async function callTool(services: CallServices, call: PreparedCall): Prom
   const { completes, message: received } = call
   const args = completes ?? objectOf(received.params.arguments)
   const argumentsText = completes ? JSON.stringify(completes) : received.argumentsText
-  const argumentsDigest = digestOfArguments(args, argumentsText)
   const notes: CallNotes = {
-    ...{ argumentsDigest, verdict: 'allowed', trace: [], warnings: [], upstreamMs: 0 },
+    ...{ argumentsText, argumentsDigest: digestOfArguments(args, argumentsText) },
+    ...{ verdict: 'allowed', trace: [], warnings: [], upstreamMs: 0 },
   }
   const record = (resultBytes: number, errorCode?: string) =>
     recordCall(services, call, notes, resultBytes, errorCode)
@@ -384,8 +386,8 @@ function recordCall(
     'error.type': errorCode,
   })
   if (ledger === undefined) return
-  const { id, caller, sessionId, server, kind, name, completes, message, startedAt } = call
-  const received = completes ? JSON.stringify(completes) : (message.argumentsText ?? '')
+  const { id, caller, sessionId, server, kind, name, startedAt } = call
+  const { argumentsText = '' } = notes
   const durationMs = performance.now() - startedAt
   const record: ToolCallRecord = {
     id,
@@ -404,12 +406,12 @@ function recordCall(
       ...(origin !== undefined && { origin }),
     })),
     warnings: notes.warnings,
-    requestBytes: received.length,
+    requestBytes: argumentsText.length,
     resultBytes,
     durationMs,
     upstreamMs: notes.upstreamMs,
     rulesPosition: call.decidedAt,
     read: [...call.read],
   }
-  ledger.record(record, { received: received || '{}', sent: notes.sentArguments })
+  ledger.record(record, { received: argumentsText || '{}', sent: notes.sentArguments })
 }

@@ -206,12 +206,8 @@ async function callAnswer(
   const message: UpstreamMessage = { method, params: sentParams, argumentsText }
   const run = async (): Promise<Answer> => {
     try {
-      const unlisted = kind === 'tool' ? await whyUnlisted(services, server, upstream) : undefined
-      if (kind === 'tool') checkParameters(services, context, target, params.arguments)
-      const toolCall = {
-        ...(await prepareCall(services, context, server, kind, name, message, upstream)),
-        unlisted,
-      }
+      const toolCall = await prepareCall(services, context, server, kind, name, message, upstream)
+      checkParameters(context, toolCall)
       const upstreams = context.era === 'session' ? withInputs(services.upstreams) : services.upstreams
       noteTarget(context, toolCall)
       const outcome = await callTool(
@@ -265,17 +261,11 @@ async function whyUnlisted(
 }
 
 /** Headers that repeat arguments must have the same values: others decide by them. */
-function checkParameters(
-  { catalog }: FrontServices,
-  { era, headers }: ClientContext,
-  { server, name }: { readonly server: ToolServer; readonly name: string },
-  args: unknown,
-): void {
-  if (era !== 'modern') return
-  const tool = catalog.tool(server, name)
-  if (typeof tool !== 'object') return
-  const expected = parameterHeaders(tool.definition.inputSchema, args)
-  for (const header of parameterHeaderNames(tool.definition.inputSchema)) {
+function checkParameters({ era, headers }: ClientContext, { definition, message: sent }: PreparedCall): void {
+  if (era !== 'modern' || typeof definition !== 'object') return
+  const { inputSchema } = definition.definition
+  const expected = parameterHeaders(inputSchema, sent.params.arguments)
+  for (const header of parameterHeaderNames(inputSchema)) {
     const given = headers[header]
     const value = expected[header]
     if (typeof given === 'string' && value !== undefined && isSameValue(given, value)) continue
@@ -314,6 +304,7 @@ async function prepareCall(
   const readKeys = ids.map((id) => digest(`${ownerOf(context.caller.account)} ${id}`))
   const read = deciders.rules === undefined ? new Set<string>() : await sessions.readOf(readKeys)
   let noted: Promise<void> | undefined
+  const unlisted = kind === 'tool' ? await whyUnlisted(services, server, upstream) : undefined
   const current = catalog.find(server.name)
   if (current === undefined) throw serverNotFoundError(server.name)
   // Rules and definitions are taken together, so that the call can be decided again as of one position.
@@ -321,7 +312,7 @@ async function prepareCall(
   const rulesPosition = rulesPositionOf({ account, rules, policyPosition })
   return {
     ...{ id: requestId, startedAt, caller: { account, policies, rules, client }, sessionId, read },
-    ...{ server: current, kind, name, message },
+    ...{ server: current, kind, name, message, unlisted },
     definition: kind === 'tool' ? catalog.tool(current, name) : undefined,
     rulesPosition,
     decidedAt: Math.max(rulesPosition, services.serversPosition()),

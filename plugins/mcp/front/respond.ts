@@ -156,12 +156,13 @@ const CODES_BY_STATUS: Readonly<Record<number, string>> = {
   415: 'unsupported_media_type',
 }
 
-/** Returns the response for an error. Undefined for one that is a bug. */
+/** The JSON-RPC code of an error. Undefined for one that is a bug. */
 export function rpcCodeOf(error: unknown): number | undefined {
   if (error instanceof RpcError) return error.code
   return GatewayError.isInstance(error) ? (RPC_CODES[error.code] ?? RPC.refused) : undefined
 }
 
+/** Returns the response for an error. Undefined for one that is a bug. */
 export function errorAnswer(id: RpcId | undefined, error: unknown): Answer | undefined {
   if (error instanceof RpcError) {
     const { code, message, status } = error
