@@ -13,8 +13,8 @@ import {
   type Values,
 } from '../ui/fields.tsx'
 import { JsonText } from '../ui/json.tsx'
-import { ErrorMessage, Panel, ResourceView } from '../ui/page.tsx'
-import { Trace } from './request.tsx'
+import { ErrorMessage, ResourceView } from '../ui/page.tsx'
+import { SimulationOutcome } from './simulation-outcome.tsx'
 import { VerdictBadge } from './tool-calls.tsx'
 
 const MAX_OPTIONS = 100
@@ -95,31 +95,15 @@ function toSpecs(servers: readonly ToolServer[], tools: readonly PinnedTool[]): 
   ]
 }
 
-function CallOutcome({
-  verdict,
-  rule,
-  error,
-  tool_call,
-  warnings,
-  rule_trace,
-  rules_position,
-}: ToolSimulation) {
+function CallOutcome(simulation: ToolSimulation) {
+  const { verdict, rule, error, tool_call } = simulation
   return (
-    <output class="grid">
-      <Panel title="Outcome">
-        <p>
-          <VerdictBadge verdict={verdict} /> {error?.message}
-        </p>
-        <p>{rule ? `The rule ${rule.name} decides.` : 'No tool rule decides.'}</p>
-        {tool_call && <JsonText label="Arguments that would be sent" value={tool_call.arguments} />}
-        {warnings.map(({ message }) => (
-          <p key={message} class="muted">
-            {message}
-          </p>
-        ))}
-        <p class="muted">Rules at position {rules_position}</p>
-      </Panel>
-      <Trace entries={rule_trace} rules={[]} />
-    </output>
+    <SimulationOutcome simulation={simulation}>
+      <p>
+        <VerdictBadge verdict={verdict} /> {error?.message}
+      </p>
+      <p>{rule ? `The rule ${rule.name} decides.` : 'No tool rule decides.'}</p>
+      {tool_call && <JsonText label="Arguments that would be sent" value={tool_call.arguments} />}
+    </SimulationOutcome>
   )
 }

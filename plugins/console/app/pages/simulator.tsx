@@ -7,10 +7,10 @@ import type { RecordedPrompt, Simulation } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
 import { UserPicker } from '../ui/combobox.tsx'
 import { Form, SelectField, TextField } from '../ui/fields.tsx'
-import { ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { ErrorMessage, PageLayout, ResourceView } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
-import { Trace } from './request.tsx'
 import { SimulatedCall } from './simulated-call.tsx'
+import { SimulationOutcome } from './simulation-outcome.tsx'
 
 /** Decides about a request without sending it, with the rules of now or of then. */
 export function SimulatorPage() {
@@ -123,30 +123,20 @@ function parseRequest(text: string): object {
 }
 
 function Outcome(simulation: Simulation) {
-  const { outcome, error, request, warnings, rule_trace, routing_reason, targets, rules_position } =
-    simulation
+  const { outcome, error, request, routing_reason, targets } = simulation
   const messages = (request?.messages ?? []) as readonly { readonly content: unknown }[]
   return (
-    <output class="grid">
-      <Panel title="Outcome">
-        <p>
-          <Badge tone={outcome === 'allowed' ? 'good' : 'bad'}>{outcome}</Badge> {error?.message}
-        </p>
-        {messages.map(({ content }, index) => (
-          <pre key={index}>{typeof content === 'string' ? content : JSON.stringify(content, null, 2)}</pre>
-        ))}
-        {routing_reason && <p class="muted">{routing_reason}</p>}
-        {targets.length > 0 && (
-          <p>Tried in order: {targets.map(({ provider, model }) => `${provider}/${model}`).join(', ')}</p>
-        )}
-        {warnings.map(({ message }) => (
-          <p key={message} class="muted">
-            {message}
-          </p>
-        ))}
-        <p class="muted">Rules at position {rules_position}</p>
-      </Panel>
-      <Trace entries={rule_trace} rules={[]} />
-    </output>
+    <SimulationOutcome simulation={simulation}>
+      <p>
+        <Badge tone={outcome === 'allowed' ? 'good' : 'bad'}>{outcome}</Badge> {error?.message}
+      </p>
+      {messages.map(({ content }, index) => (
+        <pre key={index}>{typeof content === 'string' ? content : JSON.stringify(content, null, 2)}</pre>
+      ))}
+      {routing_reason && <p class="muted">{routing_reason}</p>}
+      {targets.length > 0 && (
+        <p>Tried in order: {targets.map(({ provider, model }) => `${provider}/${model}`).join(', ')}</p>
+      )}
+    </SimulationOutcome>
   )
 }

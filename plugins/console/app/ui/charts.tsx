@@ -67,18 +67,7 @@ export function TimeChart(props: ChartProps) {
         <h2>
           {title} <small class="muted">{unit !== 'ms' && describeStep(stepMs)}</small>
         </h2>
-        <ul class="legend">
-          {series.map(({ name, tone }) => (
-            <li key={name}>
-              <i class={`swatch ${tone}`} /> {name}
-            </li>
-          ))}
-          {marks.length > 0 && (
-            <li>
-              <i class="swatch mark-tone" /> Change of rules
-            </li>
-          )}
-        </ul>
+        <Legend entries={[...series, ...(marks.length > 0 ? [MARKS] : [])]} />
       </figcaption>
       <div class={`plot-frame ${hrefOf ? 'opens' : ''}`}>
         <div ref={root} class="plot" role="img" aria-label={describeSeries(title, series, format)} />
@@ -87,6 +76,20 @@ export function TimeChart(props: ChartProps) {
       </div>
       <ChartTable {...props} endOf={endOf} />
     </figure>
+  )
+}
+
+const MARKS = { name: 'Change of rules', tone: 'mark-tone' }
+
+function Legend({ entries }: { readonly entries: readonly Pick<PlotSeries, 'name' | 'tone'>[] }) {
+  return (
+    <ul class="legend">
+      {entries.map(({ name, tone }) => (
+        <li key={name}>
+          <i class={`swatch ${tone}`} /> {name}
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -233,13 +236,7 @@ export function CostCurve({ curves }: { readonly curves: readonly StrategyCurve[
     <figure class="chart">
       <figcaption>
         Quality against cost
-        <ul class="legend">
-          {curves.map(({ name, tone }) => (
-            <li key={name}>
-              <i class={`swatch ${tone}`} /> {name}
-            </li>
-          ))}
-        </ul>
+        <Legend entries={curves} />
       </figcaption>
       <svg
         viewBox={`0 0 ${CURVE_WIDTH} ${CURVE_HEIGHT}`}
