@@ -206,7 +206,7 @@ export function startAlerter(options: AlerterOptions): Alerter {
     })
   }
 
-  const timer = alerts.size > 0 ? setInterval(tick, checkMs).unref() : undefined
+  const timer = setInterval(tick, checkMs).unref()
 
   return {
     async test({ alert, targets }, author) {
