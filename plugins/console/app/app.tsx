@@ -1,13 +1,29 @@
-import { type ComponentChildren, type ComponentType, render } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
-import { GATEWAY, send } from './lib/api.ts'
+import {
+  ArrowLeftRight,
+  Bell,
+  ChartColumn,
+  CircleCheck,
+  FlaskConical,
+  History,
+  LayoutDashboard,
+  MessagesSquare,
+  Plug,
+  Route,
+  ScrollText,
+  Shield,
+  User,
+  UserCog,
+  Users,
+  Wrench,
+} from 'lucide'
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { send } from './lib/api.ts'
 import { useAction, useInterval } from './lib/data.ts'
-import { forgetDrafts } from './lib/drafts.ts'
 import { pendingCount, readPendingApprovals } from './lib/pending-approvals.ts'
-import { href, type PageProps, route } from './lib/router.ts'
+import { href, route } from './lib/router.ts'
 import type { CurrentConsoleSession } from './lib/schemas.ts'
 import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
-import { chooseTheme, THEMES, type Theme, theme } from './lib/theme.ts'
 import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
@@ -23,46 +39,74 @@ import { TimeTravelPage } from './pages/time-travel.tsx'
 import { ToolCallPages } from './pages/tool-calls.tsx'
 import { ToolServerPages } from './pages/tool-servers.tsx'
 import { UsagePage } from './pages/usage.tsx'
+import { type PageGroup, Shell } from './shell.tsx'
 import { Empty, ErrorMessage, Loading, PageLayout } from './ui/page.tsx'
-
-interface ConsolePage {
-  /** First segment of the address. */
-  readonly path: string
-  /** In the navigation. */
-  readonly title: string
-  readonly content: ComponentType<PageProps>
-  readonly isFor: () => boolean
-  /** Behind the title. */
-  readonly note?: ComponentType
-}
 
 const forAll = () => true
 const forUsers = () => !isOperator()
 
-const pages: readonly ConsolePage[] = [
-  { path: 'overview', title: 'Overview', content: OverviewPage, isFor: isOperator },
-  { path: 'policies', title: 'Policies', content: PolicyPages, isFor: isOperator },
-  { path: 'rules', title: 'My rules', content: OwnRulesPage, isFor: forUsers },
-  { path: 'audit', title: 'Audit', content: AuditPage, isFor: forAll },
-  { path: 'time', title: 'Time travel', content: TimeTravelPage, isFor: canReadPastRules },
-  { path: 'requests', title: 'Requests', content: RequestsPage, isFor: forAll },
-  { path: 'usage', title: 'Usage', content: UsagePage, isFor: forAll },
-  { path: 'routing', title: 'Routing', content: RoutingPage, isFor: seesEverything },
-  { path: 'tool-servers', title: 'Tool servers', content: ToolServerPages, isFor: seesEverything },
+const groups: readonly PageGroup[] = [
   {
-    path: 'approvals',
-    title: 'Approvals',
-    content: ApprovalPages,
-    isFor: forAll,
-    note: PendingBadge,
+    title: '',
+    pages: [
+      {
+        path: 'overview',
+        title: 'Overview',
+        icon: LayoutDashboard,
+        content: OverviewPage,
+        isFor: isOperator,
+      },
+    ],
   },
-  { path: 'sessions', title: 'Sessions', content: SessionPages, isFor: forAll },
-  { path: 'tool-calls', title: 'Tool calls', content: ToolCallPages, isFor: forAll },
-  { path: 'simulator', title: 'Simulator', content: SimulatorPage, isFor: forAll },
-  { path: 'alerts', title: 'Alerts', content: AlertsPage, isFor: seesEverything },
-  { path: 'users', title: 'Users', content: UserPages, isFor: isOperator },
-  { path: 'groups', title: 'Groups', content: GroupPages, isFor: isOperator },
-  { path: 'operators', title: 'Operators', content: OperatorPages, isFor: seesEverything },
+  {
+    title: 'Observe',
+    pages: [
+      { path: 'requests', title: 'Requests', icon: ArrowLeftRight, content: RequestsPage, isFor: forAll },
+      { path: 'sessions', title: 'Sessions', icon: MessagesSquare, content: SessionPages, isFor: forAll },
+      { path: 'tool-calls', title: 'Tool calls', icon: Wrench, content: ToolCallPages, isFor: forAll },
+      { path: 'usage', title: 'Usage', icon: ChartColumn, content: UsagePage, isFor: forAll },
+      { path: 'alerts', title: 'Alerts', icon: Bell, content: AlertsPage, isFor: seesEverything },
+    ],
+  },
+  {
+    title: 'Govern',
+    pages: [
+      { path: 'policies', title: 'Policies', icon: Shield, content: PolicyPages, isFor: isOperator },
+      { path: 'rules', title: 'My rules', icon: Shield, content: OwnRulesPage, isFor: forUsers },
+      {
+        path: 'approvals',
+        title: 'Approvals',
+        icon: CircleCheck,
+        content: ApprovalPages,
+        isFor: forAll,
+        note: PendingBadge,
+      },
+      { path: 'simulator', title: 'Simulator', icon: FlaskConical, content: SimulatorPage, isFor: forAll },
+      { path: 'time', title: 'Time travel', icon: History, content: TimeTravelPage, isFor: canReadPastRules },
+      { path: 'audit', title: 'Audit', icon: ScrollText, content: AuditPage, isFor: forAll },
+    ],
+  },
+  {
+    title: 'Serve',
+    pages: [
+      { path: 'routing', title: 'Routing', icon: Route, content: RoutingPage, isFor: seesEverything },
+      {
+        path: 'tool-servers',
+        title: 'Tool servers',
+        icon: Plug,
+        content: ToolServerPages,
+        isFor: seesEverything,
+      },
+    ],
+  },
+  {
+    title: 'Access',
+    pages: [
+      { path: 'users', title: 'Users', icon: User, content: UserPages, isFor: isOperator },
+      { path: 'groups', title: 'Groups', icon: Users, content: GroupPages, isFor: isOperator },
+      { path: 'operators', title: 'Operators', icon: UserCog, content: OperatorPages, isFor: seesEverything },
+    ],
+  },
 ]
 
 /** The console: the sign-in, or the navigation with the page that the address names. */
@@ -78,30 +122,20 @@ function App() {
   if (session.value === undefined) return <Loading />
   if (session.value === null) return <SignIn />
   return (
-    <Shell>
+    <Shell groups={groups} current={currentPath()}>
       <CurrentPage />
     </Shell>
   )
 }
 
-async function signOut(): Promise<void> {
-  if (session.value?.external) {
-    forgetDrafts()
-    // The gateway leads to the identity provider, which ends its own session.
-    location.assign(new URL('console/logout', GATEWAY))
-    return
-  }
-  await send('DELETE', `/console/session?path=${encodeURIComponent(GATEWAY.pathname)}`)
-  forgetDrafts()
-  session.value = null
-}
-
 const startPage = () => (isOperator() ? 'overview' : 'requests')
+
+const currentPath = () => route.value.path[0] ?? startPage()
 
 function CurrentPage() {
   const { path } = route.value
-  const [name = startPage(), ...rest] = path
-  const page = pages.find((candidate) => candidate.path === name)
+  const rest = path.slice(1)
+  const page = groups.flatMap(({ pages }) => pages).find((candidate) => candidate.path === currentPath())
   if (!page?.isFor()) {
     return (
       <PageLayout title="Not found">
@@ -113,68 +147,6 @@ function CurrentPage() {
   }
   const Content = page.content
   return <Content key={path.join('/')} path={rest} />
-}
-
-const THEME_NAMES: Readonly<Record<Theme, string>> = {
-  system: 'System theme',
-  light: 'Light theme',
-  dark: 'Dark theme',
-}
-
-function Shell({ children }: { readonly children: ComponentChildren }) {
-  const current = session.value
-  const [first = startPage()] = route.value.path
-  const nav = useRef<HTMLElement>(null)
-  // On a phone, the pages are a line that scrolls.
-  useEffect(() => {
-    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
-  }, [first])
-  return (
-    <div class="shell">
-      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
-        Skip to the content
-      </button>
-      <aside>
-        <a class="brand" href={href('/')}>
-          <img src={new URL('./icon.svg', import.meta.url).href} alt="" width="24" height="24" /> Signalbox
-        </a>
-        <nav ref={nav} aria-label="Pages">
-          {pages
-            .filter(({ isFor }) => isFor())
-            .map(({ path, title, note: Note }) => (
-              <a key={path} href={href(`/${path}`)} aria-current={path === first ? 'page' : undefined}>
-                {title}
-                {Note && <Note />}
-              </a>
-            ))}
-        </nav>
-        <div class="account">
-          <span>
-            {current?.name} <small class="muted">{current?.role ?? current?.plan}</small>
-          </span>
-          <label class="theme">
-            <span class="hidden">Theme</span>
-            <select
-              value={theme.value}
-              onChange={({ currentTarget }) => chooseTheme(currentTarget.value as Theme)}
-            >
-              {THEMES.map((name) => (
-                <option key={name} value={name} selected={name === theme.value}>
-                  {THEME_NAMES[name]}
-                </option>
-              ))}
-            </select>
-          </label>
-          <button type="button" class="quiet" onClick={() => signOut().catch(() => undefined)}>
-            Sign out
-          </button>
-        </div>
-      </aside>
-      <main id="main" tabIndex={-1}>
-        {children}
-      </main>
-    </div>
-  )
 }
 
 const PENDING_MS = 10_000

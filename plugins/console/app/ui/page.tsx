@@ -63,11 +63,15 @@ export function ResourcePage<Data>({ title, resource, children }: ResourcePagePr
   )
 }
 
+/** Lines in place of what is still loading. */
 export function Loading() {
   return (
-    <p class="loading" role="status">
-      Loading…
-    </p>
+    <div class="loading skeleton" role="status">
+      <span class="hidden">Loading…</span>
+      {[1, 2, 3, 4, 5].map((line) => (
+        <span key={line} />
+      ))}
+    </div>
   )
 }
 
