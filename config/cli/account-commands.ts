@@ -77,13 +77,20 @@ export function changePlan(args: CommandArgs): Promise<void> {
   })
 }
 
-type OwnedKey = ShownKey & { readonly user: Pick<ShownUser, 'id' | 'name'> }
+interface OwnedKey extends ShownKey {
+  readonly user_id: number
+  readonly user_name: string
+  readonly state: string
+  /** Missing if it is not known. */
+  readonly last_used_at?: string | null
+}
 
 const KEY_COLUMNS: Columns<OwnedKey> = {
   ID: ({ id }) => id,
-  USER: ({ user }) => `${user.name} (${user.id})`,
+  USER: ({ user_id, user_name }) => `${user_name} (${user_id})`,
   NAME: ({ name }) => name,
-  STATE: stateOf,
+  STATE: ({ state }) => state,
+  'LAST USED': ({ last_used_at }) => showTime(last_used_at),
   EXPIRES: ({ expires_at }) => showTime(expires_at),
   'ONLY FOR': ({ models = [], endpoints = [] }) => [...models, ...endpoints].join(' '),
   CREATED: ({ created_at }) => showTime(created_at),
@@ -92,11 +99,12 @@ const KEY_COLUMNS: Columns<OwnedKey> = {
 /** `keys list [USER]`. Keys that are not valid any more are shown with `--all`. */
 export function printKeys(args: CommandArgs): Promise<void> {
   const id = args.operands[0] === undefined ? undefined : parseUserId(args.operands[0])
+  const filters = { ...(id && { user: String(id) }), ...(!args.options.has('all') && { state: 'active' }) }
   return withAdminApi(args, async (api) => {
-    const owners = id === undefined ? await listUsers(api) : [await api.call<ShownUser>(`/admin/users/${id}`)]
-    const keys = owners.flatMap(({ id, name, keys }) => keys.map((key) => ({ ...key, user: { id, name } })))
-    const shown = args.options.has('all') ? keys : keys.filter((key) => stateOf(key) === 'active')
-    printList(args, shown, KEY_COLUMNS, 'There is no valid key.')
+    // A user that does not exist is an error, and not an empty list.
+    if (id !== undefined) await api.call(`/admin/users/${id}`)
+    const keys = await api.list<OwnedKey>(`/admin/keys?${new URLSearchParams({ limit: '1000', ...filters })}`)
+    printList(args, keys, KEY_COLUMNS, 'There is no valid key.')
   })
 }
 

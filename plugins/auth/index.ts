@@ -4,6 +4,7 @@ import type { SecretFile } from '../../core/secrets/secret-file.ts'
 import type { AccessLog } from './access-log.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
+import type { FindLastUse } from './keys.ts'
 import type { Holders } from './session-holders.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -41,5 +42,5 @@ export interface Access {
 
 export const Access = service<Access>('auth.access')
 
-/** Resolves with the hour of the last request by key id, in Unix milliseconds. Rejects if it is not known. */
-export const LastUse = service<(userId: number) => Promise<ReadonlyMap<string, number>>>('auth.last-use')
+/** When keys were last used. */
+export const LastUse = service<FindLastUse>('auth.last-use')

@@ -12,16 +12,42 @@ import { Timestamp } from '../../core/http/schemas.ts'
 import { buildIdSchema, buildResource } from '../../core/resources/resource.ts'
 import { parseTime } from '../../core/util/as-of.ts'
 import { newKeyId } from '../../core/util/ids.ts'
+import type { Accounts } from '../../projections/accounts.ts'
 import { foldKey, type Key, userEvents } from '../../projections/events/users.ts'
 import { BudgetTerms } from './schemas.ts'
+
+/**
+ * Resolves with the hour of the last request by key id, in Unix milliseconds, of those keys that were used.
+ * Rejects if it is not known.
+ */
+export type FindLastUse = (keyIds: readonly string[]) => Promise<ReadonlyMap<string, number>>
 
 export interface KeyServices {
   /** Returns the name of a model that a key is restricted to; undefined if there is no such model. */
   readonly resolveAllowedModel?: (name: string) => string | undefined
   /** Returns the paths of all endpoints for users. */
   readonly userPaths?: () => readonly string[]
-  /** Resolves with the hour of the last request by key id, in milliseconds. Rejects if it is not known. */
-  readonly lastUse?: ((userId: number) => Promise<ReadonlyMap<string, number>>) | undefined
+  readonly accounts: Pick<Accounts, 'user'>
+  readonly lastUse?: FindLastUse | undefined
+}
+
+/** Reads when keys were last used, for lists of them. */
+export async function readLastUse(
+  keyIds: readonly string[],
+  { lastUse }: Pick<KeyServices, 'lastUse'>,
+): Promise<(key: Pick<Key, 'id'>) => { readonly last_used_at?: string | null }> {
+  if (lastUse === undefined) return () => ({})
+  const uses = await lastUse(keyIds)
+  return ({ id }) => {
+    const usedAt = uses.get(id)
+    return { last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString() }
+  }
+}
+
+/** The warning of lists without it. */
+export const LAST_USE_UNAVAILABLE = {
+  code: 'ledger_unavailable',
+  message: 'The request ledger cannot be read at the moment, so it is not known when the keys were used.',
 }
 
 const allowed = (items: object, description: string) =>
@@ -82,18 +108,12 @@ export const keys = defineResource({
     order: 'including revoked ones, oldest first',
     limit: 1000,
     more: {
-      async read({ lastUse }: KeyServices, userId) {
-        const uses = await lastUse?.(userId)
-        return ({ id }) => {
-          const usedAt = uses?.get(id)
-          return { last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString() }
-        }
-      },
-      unavailable: {
-        code: 'ledger_unavailable',
-        message:
-          'The request ledger cannot be read at the moment, so it is not known when the keys were used.',
-      },
+      read: ({ accounts, lastUse }: KeyServices, userId) =>
+        readLastUse(
+          (accounts.user(userId)?.keys ?? []).map(({ id }) => id),
+          { lastUse },
+        ),
+      unavailable: LAST_USE_UNAVAILABLE,
     },
   },
   verbs: { create: 'issue', delete: 'revoke' },

@@ -203,9 +203,9 @@ export default definePlugin({
         toolCalls.add({ ...call, groups: groups.groupsOf(call.userId), ...recordedText })
       },
     })
-    provide(LastUse, async (userId) => {
+    provide(LastUse, async (keyIds) => {
       await settle()
-      const keys = await ledger.lastUse(userId)
+      const keys = await ledger.lastUse(keyIds)
       return new Map(keys.map(({ key, hour }) => [key, hour]))
     })
 

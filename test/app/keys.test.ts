@@ -3,6 +3,7 @@ import { chatBody, routingRuleBody } from '../support/bodies.ts'
 import { type StoppedClock, stopClock } from '../support/clock.ts'
 import { AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
+import { newOperator } from '../support/operators.ts'
 
 const CHAT = '/v1/chat/completions'
 const DAY_MS = 86_400_000
@@ -56,6 +57,52 @@ describe('API keys', () => {
     const [unused, used] = await list()
     expect(unused.last_used_at).to.equal(null)
     expect(used.last_used_at).to.be.oneOf(hours)
+  })
+
+  it('of all users are listed in pages, by owner, name and state', async () => {
+    const other = await newUser(gateway, 'free', `Robots of ${user.id}`)
+    const named = (await issue({ name: `Batch ${user.id}` })).body.data
+    const revoked = (await issue({ name: `Old batch ${user.id}` })).body.data
+    await gateway.call('DELETE', `/admin/keys/${revoked.id}`, undefined, AS_ADMIN)
+    await chat(named.key, chatBody('Hello'))
+    const find = async (query: string, headers: Readonly<Record<string, string>> = AS_ADMIN) => {
+      const { status, body } = await gateway.call('GET', `/admin/keys?${query}`, undefined, headers)
+      expect(status).to.equal(200)
+      return body
+    }
+    const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
+
+    const batches = await find(`q=batch ${user.id}&limit=1`)
+    expect(idsOf(batches)).to.deep.equal([named.id])
+    const owner = { user_id: user.id, user_name: 'someone' }
+    expect(batches.data[0]).to.include({ ...owner, name: `Batch ${user.id}`, state: 'active' })
+    expect(batches.data[0].last_used_at).to.match(/:00:00.000Z$/)
+    const rest = await find(`q=batch ${user.id}&limit=1&cursor=${batches.next_cursor}`)
+    expect([idsOf(rest), rest.next_cursor]).to.deep.equal([[revoked.id], null])
+    expect(rest.data[0]).to.include({ state: 'revoked', last_used_at: null })
+    expect(JSON.stringify([batches, rest])).not.to.match(/hash|tr_/)
+
+    expect(idsOf(await find(`user=${user.id}&state=revoked`))).to.deep.equal([revoked.id])
+    expect((await find(`user=${other.id}`)).data).to.have.length(1)
+    expect((await find(`q=ROBOTS OF ${user.id}`)).data).to.have.length(1)
+    expect(idsOf(await find(`q=${named.id}`))).to.deep.equal([named.id])
+    const every = await find('limit=1000')
+    const paged: string[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page = await find(`limit=2${cursor && `&cursor=${cursor}`}`)
+      paged.push(...idsOf(page))
+      cursor = page.next_cursor
+    }
+    expect(paged).to.deep.equal(idsOf(every))
+    expect(paged).to.include.members([named.id, revoked.id])
+
+    const group = (await gateway.call('POST', '/admin/groups', { name: 'Robots' }, AS_ADMIN)).body.data.id
+    await gateway.call('PUT', `/admin/groups/${group}/members/${other.id}`, undefined, AS_ADMIN)
+    const scoped = await newOperator(gateway, 'auditor', 'Sue', { scope: { groups: [group] } })
+    const seen = await find('limit=1000', as(scoped.key))
+    expect(seen.data.map((key: { user_id: number }) => key.user_id)).to.deep.equal([other.id])
+    const refused = await gateway.call('GET', '/admin/keys?cursor=YWZ0ZXI6Nw', undefined, AS_ADMIN)
+    expect([refused.status, refused.body.error.param]).to.deep.equal([400, 'cursor'])
   })
 
   describe('that expire', () => {

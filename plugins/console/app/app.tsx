@@ -5,6 +5,7 @@ import {
   CircleCheck,
   FlaskConical,
   History,
+  KeyRound,
   LayoutDashboard,
   MessagesSquare,
   Plug,
@@ -27,6 +28,7 @@ import { canReadPastRules, isOperator, seesEverything, session, signInOptions } 
 import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
+import { KeyPages } from './pages/keys.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
@@ -103,6 +105,7 @@ const groups: readonly PageGroup[] = [
     title: 'Access',
     pages: [
       { path: 'users', title: 'Users', icon: User, content: UserPages, isFor: isOperator },
+      { path: 'keys', title: 'Keys', icon: KeyRound, content: KeyPages, isFor: isOperator },
       { path: 'groups', title: 'Groups', icon: Users, content: GroupPages, isFor: isOperator },
       { path: 'operators', title: 'Operators', icon: UserCog, content: OperatorPages, isFor: seesEverything },
     ],

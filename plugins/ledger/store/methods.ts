@@ -53,8 +53,8 @@ const STORE_METHODS = {
   copies: read<CopyQuery, readonly CopySums[]>(30_000),
   /** Returns the steps of a range that have requests, in order. */
   series: read<SeriesQuery, readonly SeriesPoint[]>(30_000),
-  /** Returns the hour of the last request of each key of a user that was used. */
-  lastUse: read<number, readonly LastUse[]>(5000),
+  /** Returns the hour of the last request of each of the keys that was used. */
+  lastUse: read<readonly string[], readonly LastUse[]>(15_000),
   findPrompt: read<string, StoredPrompt | undefined>(5000),
   /** Deletes the prompts of a user and their features for good. Returns how many prompts there were. */
   deletePromptsOf: write<number, number>(60_000),

@@ -370,16 +370,42 @@ export interface LastUse {
 }
 
 /**
- * Returns the hour of the last request of each key of a user that was used. See docs/decisions/operators.md,
- * "The last use of a key comes from the ledger".
+ * Returns the hour of the last request of each of the keys that was used. Days have an index by key, which
+ * hours do not. See docs/decisions/operators.md, "The last use of a key comes from the ledger".
  */
-export async function readLastUse(db: Kysely<LedgerTables>, userId: number): Promise<readonly LastUse[]> {
+export async function readLastUse(
+  db: Kysely<LedgerTables>,
+  keyIds: readonly string[],
+): Promise<readonly LastUse[]> {
+  if (keyIds.length === 0) return []
+  const lastDays = db
+    .selectFrom('labels as keys')
+    .where('keys.value', 'in', keyIds)
+    .select(({ selectFrom }) => [
+      'keys.id as id',
+      'keys.value as key',
+      selectFrom('usage_days')
+        .whereRef('usage_days.key', '=', 'keys.id')
+        .select(({ fn }) => fn.max('usage_days.day').as('day'))
+        .as('day'),
+      selectFrom('usage_days')
+        .whereRef('usage_days.key', '=', 'keys.id')
+        .select('usage_days.user_id')
+        .limit(1)
+        .as('user_id'),
+    ])
   const rows = await db
-    .selectFrom('usage_hours as usage')
-    .innerJoin('labels as keys', 'keys.id', 'usage.key')
-    .where('usage.user_id', '=', userId)
-    .groupBy('keys.value')
-    .select(['keys.value as key', sql<number>`cast(max(usage.hour) as bigint)`.as('hour')])
+    .selectFrom(lastDays.as('last'))
+    .where('last.day', 'is not', null)
+    .select(({ selectFrom, ref }) => [
+      'last.key as key',
+      selectFrom('usage_hours as usage')
+        .whereRef('usage.user_id', '=', 'last.user_id')
+        .whereRef('usage.key', '=', 'last.id')
+        .where('usage.hour', '>=', sql<number>`${ref('last.day')} * ${sql.lit(HOURS_PER_DAY)}`)
+        .select(sql<number>`cast(max(usage.hour) as bigint)`.as('hour'))
+        .as('hour'),
+    ])
     .execute()
-  return rows.map(({ key, hour }) => ({ key, hour: Number(hour) * HOUR_MS }))
+  return rows.flatMap(({ key, hour }) => (hour === null ? [] : [{ key, hour: Number(hour) * HOUR_MS }]))
 }

@@ -123,7 +123,7 @@ function createLedgerStore(
     sumCosts: (query) => sumCosts(db, query),
     copies: (query) => readCopies(db, query),
     series: (query) => readSeries(db, query),
-    lastUse: (userId) => readLastUse(db, userId),
+    lastUse: (keyIds) => readLastUse(db, keyIds),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)
       if (hasMore) isForgotten = false

@@ -143,6 +143,11 @@ export interface OverviewPoint {
 }
 export interface OwnBudgets { user: BudgetState | null; key: BudgetState | null }
 export interface OwnRuleOrigin { type: string; id: number }
+export interface OwnedApiKey {
+  id: string; name?: string; expires_at?: string; models?: string[]; endpoints?: string[]
+  budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
+  state: 'active' | 'expired' | 'revoked'; user_id: number; user_name: string
+}
 export interface PatternMatch { start: number; end: number }
 export interface PatternTestResult {
   pattern_error: string | null; is_match: boolean; is_finished: boolean; matches: PatternMatch[]

@@ -2,11 +2,11 @@ import type { ComponentChildren, ComponentType, VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { post } from '../lib/api.ts'
 import { useData } from '../lib/data.ts'
-import { href, navigate, type PageProps, route } from '../lib/router.ts'
+import { href, navigate, type PageProps } from '../lib/router.ts'
 import { hasRole, type Role } from '../lib/session.ts'
 import { ChangeButton, EditButton, KeyDialog, RemoveButton } from '../ui/dialogs.tsx'
 import type { FieldSpecs, Values } from '../ui/fields.tsx'
-import { Filters } from '../ui/filters.tsx'
+import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualList, VirtualTable } from '../ui/list.tsx'
 import { PageLayout, Panel, ResourcePage } from '../ui/page.tsx'
 
@@ -38,10 +38,11 @@ export interface ResourceSpec<Shown extends Item> {
   readonly add?: {
     readonly label: string
     readonly action: string
-    readonly send: (list: string, body: Values, reason: string) => Promise<unknown>
+    /** Resolves with the secret of a key, which is then shown. */
+    readonly send: (list: string, body: Values, reason: string) => Promise<string | undefined>
   }
   readonly query?: object
-  readonly isSearched?: boolean
+  readonly filters?: readonly Filter[]
   readonly intro?: string
   readonly empty: string
   /** The list is a table with these columns, or else a list of items. */
@@ -79,11 +80,11 @@ interface ListProps<Shown extends Item> extends SpecProps<Shown> {
 
 /** The list: a page, or a panel on the page of what they are parts of. */
 export function List<Shown extends Item>({ spec, parent }: ListProps<Shown>) {
-  const { title, noun, created, initial, intro, isSearched, columns, item: Content } = spec
+  const { title, noun, created, initial, intro, filters = [], columns, item: Content } = spec
   const path = `${parent ?? '/admin'}/${spec.path}`
   const [version, setVersion] = useState(0)
   const [secret, setSecret] = useState<string>()
-  const q = isSearched ? (route.value.query.get('q') ?? '') : ''
+  const chosen = chosenFilters(filters)
 
   function reload(secret?: string) {
     setVersion((old) => old + 1)
@@ -91,7 +92,7 @@ export function List<Shown extends Item>({ spec, parent }: ListProps<Shown>) {
   }
 
   async function create(body: Values, reason: string) {
-    if (spec.add) return spec.add.send(path, body, reason).then(() => reload())
+    if (spec.add) return spec.add.send(path, body, reason).then(reload)
     const { id, key } = await post<{ id: number | string; key?: string }>(path, body, { reason })
     if (spec.panels) navigate(`/${spec.path}/${id}`)
     else reload(key)
@@ -113,12 +114,12 @@ export function List<Shown extends Item>({ spec, parent }: ListProps<Shown>) {
   return (
     <Frame title={title} actions={add}>
       {intro && <p class="muted">{intro}</p>}
-      {isSearched && <Filters filters={[{ name: 'q', label: 'Name', type: 'text' }]} />}
+      {filters.length > 0 && <Filters filters={filters} />}
       <PagedList<Shown>
         path={path}
-        query={{ q, limit: 500, ...spec.query }}
+        query={{ ...chosen, limit: 500, ...spec.query }}
         version={version}
-        empty={q === '' ? spec.empty : `No name contains “${q}”.`}
+        empty={describeNone(chosen) ?? spec.empty}
       >
         {(items) =>
           columns ? (
@@ -140,6 +141,15 @@ export function List<Shown extends Item>({ spec, parent }: ListProps<Shown>) {
       {secret && <KeyDialog secret={secret} onClose={() => setSecret(undefined)} />}
     </Frame>
   )
+}
+
+/** The filter of lists that can be searched by name. */
+export const BY_NAME: readonly Filter[] = [{ name: 'q', label: 'Name', type: 'text' }]
+
+/** What an empty list says if there are filters. */
+function describeNone({ q = '', ...others }: Readonly<Record<string, string>>): string | undefined {
+  if (Object.values(others).some((value) => value !== '')) return 'Nothing matches. Choose fewer filters.'
+  return q === '' ? undefined : `No name contains “${q}”.`
 }
 
 function Details<Shown extends Item>({ spec, id }: SpecProps<Shown> & { readonly id: string }) {
@@ -180,7 +190,14 @@ interface ActionsProps<Shown extends Item> extends SpecProps<Shown> {
 }
 
 /** The buttons that change and delete one. */
-function Actions<Shown extends Item>({ spec, item, list, kind, onDone, onRemoved }: ActionsProps<Shown>) {
+export function Actions<Shown extends Item>({
+  spec,
+  item,
+  list,
+  kind,
+  onDone,
+  onRemoved,
+}: ActionsProps<Shown>) {
   const { noun, writer, edited, isSetTogether, removeLabel = 'Delete', warning } = spec
   if (!hasRole(writer) || spec.isFinal?.(item)) return null
   const path = spec.pathOf?.(item, list) ?? `/admin/${spec.path}/${encodeURIComponent(item.id)}`

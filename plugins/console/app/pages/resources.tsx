@@ -3,13 +3,13 @@ import { groups, users } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { Group, GroupMember, Operator, Policy, User } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
-import { ListPicker, UserPicker } from '../ui/combobox.tsx'
-import { CheckField, type FieldSpec, fieldsOf } from '../ui/fields.tsx'
+import { ListPicker } from '../ui/combobox.tsx'
+import { CheckField, fieldsOf } from '../ui/fields.tsx'
 import { useAddress } from '../ui/page.tsx'
 import { Badge, Time, UserLink } from '../ui/values.tsx'
 import { BudgetPanel } from './budgets.tsx'
-import { KEYS, RotateButton } from './keys.tsx'
-import { createResourcePages, type ItemProps, List, type ResourceSpec } from './resource.tsx'
+import { KEYS, RotateButton, USER_FIELD } from './keys.tsx'
+import { BY_NAME, createResourcePages, type ItemProps, List, type ResourceSpec } from './resource.tsx'
 import { RuleEditor } from './rule-editor.tsx'
 
 const PLAN = { hint: 'Users on the free plan have no rules of their own.' }
@@ -28,7 +28,7 @@ export const UserPages = createResourcePages<User>({
     tool_calls_per_minute: LIMIT,
   }),
   isSetTogether: true,
-  isSearched: true,
+  filters: BY_NAME,
   empty: 'There are no users yet.',
   columns: [
     {
@@ -71,12 +71,6 @@ export const UserPages = createResourcePages<User>({
   warning: 'The keys are invalid immediately. Requests and changes of the user stay in the records.',
 })
 
-const MEMBER: FieldSpec = {
-  name: 'user',
-  label: 'User',
-  render: (value, set) => <UserPicker value={String(value ?? '')} onChange={set} required />,
-}
-
 export const GroupPages = createResourcePages<Group>({
   path: 'groups',
   title: 'Groups',
@@ -110,12 +104,13 @@ const MEMBERS: ResourceSpec<GroupMember> = {
   title: 'Members',
   noun: 'member',
   writer: 'editor',
-  created: [MEMBER],
+  created: [USER_FIELD],
   initial: {},
   add: {
     label: 'Add a user',
     action: 'Add',
-    send: (list, { user }, reason) => send('PUT', `${list}/${user}`, undefined, { reason }),
+    send: (list, { user }, reason) =>
+      send('PUT', `${list}/${user}`, undefined, { reason }).then(() => undefined),
   },
   empty: 'Nobody is in the group.',
   item: ({ item: { id, name }, actions }) => (

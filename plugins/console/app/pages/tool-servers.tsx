@@ -9,7 +9,7 @@ import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
 import { ErrorMessage, Panel } from '../ui/page.tsx'
 import { Badge, Stat, Time } from '../ui/values.tsx'
-import { createResourcePages } from './resource.tsx'
+import { BY_NAME, createResourcePages } from './resource.tsx'
 import { serverHref, TOOL_TONES, ToolPage, toolHref } from './tool.tsx'
 
 const AUTH_LABELS = {
@@ -114,7 +114,7 @@ const ServerPages = createResourcePages<ToolServer>({
   },
   edited: FIELDS.filter(({ name }) => name !== 'name'),
   query: { tool_counts: true },
-  isSearched: true,
+  filters: BY_NAME,
   intro: 'MCP servers whose tools callers use at /mcp. A definition of a tool is served once it is approved.',
   empty: 'There are no tool servers. Create one, or name programs in the settings file (mcp.servers).',
   columns: [
