@@ -4,6 +4,7 @@ import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
 import { chatBody, firewallRuleBody, toolRuleBody } from '../support/bodies.ts'
 import { budgetOf, setBudget } from '../support/budgets.ts'
+import { type AdjustableClock, adjustClock } from '../support/clock.ts'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type GatewayOptions, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { startMailbox } from '../support/mailbox.ts'
@@ -127,6 +128,31 @@ describe('alerts', () => {
     for (const secret of ['hidden', ALERT_SECRET, SMTP_PASSWORD])
       expect(log + gateway.stderr() + JSON.stringify(shown)).to.not.include(secret)
     slack.close()
+  })
+
+  describe('that last', () => {
+    let clock: AdjustableClock
+    beforeEach(() => {
+      clock = adjustClock()
+    })
+    afterEach(() => clock.restore())
+
+    it('are sent again after the time to repeat them, and not before', async () => {
+      const gateway = await start({
+        alerts: [{ when: 'key_expiring', repeat_after_seconds: 3600, to: [{ webhook: hook.url }] }],
+      })
+      await expiringKey(gateway, 5)
+      await waitUntil(() => posted('firing').length === 1)
+      clock.adjust(3_590_000)
+      await expiringKey(gateway, 5)
+      await waitUntil(() => posted('firing').length === 2)
+      expect(posted('repeated')).to.deep.equal([])
+      clock.adjust(20_000)
+      const repeated = await waitUntil(() => posted('repeated')[0])
+      expect(repeated?.data.findings).to.deep.equal(posted('firing')[0]?.data.findings)
+      const [{ state, firing }] = await alertsOf(gateway)
+      expect({ state, firing: firing.length }).to.deep.equal({ state: 'firing', firing: 2 })
+    })
   })
 
   it('are sent again to the targets that did not accept them, and only to these', async () => {
