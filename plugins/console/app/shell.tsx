@@ -6,7 +6,7 @@ import { GATEWAY, send } from './lib/api.ts'
 import { forgetDrafts } from './lib/drafts.ts'
 import { href, type PageProps, route } from './lib/router.ts'
 import { session } from './lib/session.ts'
-import { chooseTheme, THEMES, type Theme, theme } from './lib/theme.ts'
+import { THEMES, type Theme, theme } from './lib/theme.ts'
 import { Icon } from './ui/icon.tsx'
 
 export interface ConsolePage {
@@ -100,7 +100,9 @@ function Account() {
         <span class="hidden">Theme</span>
         <select
           value={theme.value}
-          onChange={({ currentTarget }) => chooseTheme(currentTarget.value as Theme)}
+          onChange={({ currentTarget }) => {
+            theme.value = currentTarget.value as Theme
+          }}
         >
           {THEMES.map((name) => (
             <option key={name} value={name} selected={name === theme.value}>

@@ -1,32 +1,15 @@
-import { effect, signal } from '@preact/signals'
+import { effect } from '@preact/signals'
+import { storedSignal } from './stored.ts'
 
 export const THEMES = ['system', 'light', 'dark'] as const
 
 export type Theme = (typeof THEMES)[number]
 
-const KEY = 'signalbox.theme'
-
 /** The colors that were chosen in this browser. */
-export const theme = signal<Theme>(readTheme())
+export const theme = storedSignal<Theme>('signalbox.theme', 'system', (stored) =>
+  THEMES.find((name) => name === stored),
+)
 
 effect(() => {
   document.documentElement.dataset.theme = theme.value
 })
-
-export function chooseTheme(chosen: Theme): void {
-  theme.value = chosen
-  try {
-    localStorage.setItem(KEY, chosen)
-  } catch {
-    // Without storage, the choice lasts until the page is closed.
-  }
-}
-
-function readTheme(): Theme {
-  try {
-    const stored = localStorage.getItem(KEY)
-    return THEMES.find((name) => name === stored) ?? 'system'
-  } catch {
-    return 'system'
-  }
-}

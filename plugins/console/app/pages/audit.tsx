@@ -5,6 +5,7 @@ import { formatCount, humanize } from '../lib/format.ts'
 import { groups } from '../lib/names.ts'
 import { useOptionalRange } from '../lib/range.ts'
 import { href, route } from '../lib/router.ts'
+import { saveFile } from '../lib/save-file.ts'
 import type { AuditEntry, EventProof, Operator } from '../lib/schemas.ts'
 import { canReadPastRules, isOperator, root, seesEverything } from '../lib/session.ts'
 import { canVerify, findProofIssue, parseCheckpoint } from '../lib/verify-proof.ts'
@@ -251,12 +252,4 @@ function ProofButton({ position }: { readonly position: number }) {
       )}
     </>
   )
-}
-
-function saveFile(name: string, text: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text]))
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(link.href)
 }

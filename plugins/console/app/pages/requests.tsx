@@ -1,7 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { endpointUrl } from '../lib/api.ts'
 import { useLiveRequests } from '../lib/data.ts'
-import { formatMs, formatUsd } from '../lib/format.ts'
+import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
+import { users } from '../lib/names.ts'
 import { useRange } from '../lib/range.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { RequestRecord } from '../lib/schemas.ts'
@@ -54,18 +55,23 @@ function RequestList() {
         </>
       }
     >
-      <Filters filters={filters}>
-        <a class="button" href={endpointUrl(path, { ...chosen, format: 'csv' })} download="requests.csv">
-          Export CSV
-        </a>
-      </Filters>
+      <Filters filters={filters} />
       {isLive && <LiveRequests filters={chosen} />}
       <PagedList<RequestRecord>
         path={path}
         query={{ ...chosen, limit: 50 }}
+        maxPage={500}
         empty="No requests match. Choose a longer range, or fewer filters."
       >
-        {(requests) => <RequestTable requests={requests} />}
+        {(requests) => (
+          <VirtualTable
+            name="requests"
+            csv={endpointUrl(path, { ...chosen, format: 'csv' })}
+            columns={COLUMNS}
+            items={requests}
+            keyOf={keyOf}
+          />
+        )}
       </PagedList>
     </PageLayout>
   )
@@ -87,18 +93,17 @@ function LiveRequests({ filters }: { readonly filters: Readonly<Record<string, s
         <LiveBadge state={state} />{' '}
         {requests.length === 0 && <span class="muted">Requests appear here as they end.</span>}
       </p>
-      {requests.length > 0 && <RequestTable requests={requests} />}
+      {requests.length > 0 && <VirtualTable columns={LIVE_COLUMNS} items={requests} keyOf={keyOf} />}
     </section>
   )
 }
 
-function RequestTable({ requests }: { readonly requests: readonly RequestRecord[] }) {
-  return <VirtualTable columns={COLUMNS} items={requests} keyOf={({ x_request_id }) => x_request_id} />
-}
+const keyOf = ({ x_request_id }: RequestRecord) => x_request_id
 
 const COLUMNS: readonly Column<RequestRecord>[] = [
   {
     title: 'Time',
+    value: ({ time }) => time,
     cell: ({ x_request_id, time }) => (
       <a href={href(`/requests/${x_request_id}`)}>
         <Time value={time} />
@@ -107,6 +112,7 @@ const COLUMNS: readonly Column<RequestRecord>[] = [
   },
   {
     title: 'Status',
+    value: ({ status }) => status,
     cell({ status, error, feedback }) {
       const quality = feedback.find(({ name }) => name === 'quality')
       return (
@@ -117,9 +123,14 @@ const COLUMNS: readonly Column<RequestRecord>[] = [
       )
     },
   },
-  { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
+  {
+    title: 'User',
+    value: ({ user_id }) => users.of(user_id),
+    cell: ({ user_id }) => <UserLink id={user_id} />,
+  },
   {
     title: 'Model',
+    value: ({ model, requested_model }) => model ?? requested_model,
     cell: ({ model, requested_model, deployment }) =>
       model === null ? (
         <span class="muted">{requested_model ?? '–'}</span>
@@ -138,6 +149,34 @@ const COLUMNS: readonly Column<RequestRecord>[] = [
           <ActionBadge key={`${kind}${rule_id}${action}`} action={action} />
         )),
   },
-  { title: 'Cost', kind: 'number', cell: ({ cost_usd }) => formatUsd(cost_usd) },
-  { title: 'Latency', kind: 'number', cell: ({ latency_ms }) => formatMs(latency_ms) },
+  { title: 'Provider', isOptional: true, value: ({ provider }) => provider },
+  { title: 'Endpoint', isOptional: true, value: ({ endpoint }) => endpoint },
+  { title: 'Session', isOptional: true, class: 'clip', value: ({ session_id }) => session_id },
+  {
+    title: 'Tokens in',
+    kind: 'number',
+    isOptional: true,
+    value: ({ tokens }) => tokens?.input,
+    format: formatCount,
+    total: 'sum',
+  },
+  {
+    title: 'Tokens out',
+    kind: 'number',
+    isOptional: true,
+    value: ({ tokens }) => tokens?.output,
+    format: formatCount,
+    total: 'sum',
+  },
+  {
+    title: 'Cost',
+    kind: 'number',
+    value: ({ cost_usd }) => cost_usd,
+    cell: ({ cost_usd }) => formatUsd(cost_usd),
+    format: formatUsd,
+    total: 'sum',
+  },
+  { title: 'Latency', kind: 'number', value: ({ latency_ms }) => latency_ms, format: formatMs },
 ]
+
+const LIVE_COLUMNS = COLUMNS.filter(({ isOptional }) => !isOptional).map(({ total: _, ...column }) => column)

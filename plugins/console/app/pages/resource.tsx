@@ -124,6 +124,7 @@ export function List<Shown extends Item>({ spec, parent }: ListProps<Shown>) {
         {(items) =>
           columns ? (
             <VirtualTable
+              {...(!parent && { name: spec.path })}
               columns={columns}
               items={items}
               keyOf={({ id }) => id}

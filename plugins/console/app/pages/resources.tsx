@@ -1,4 +1,5 @@
 import { send } from '../lib/api.ts'
+import { formatCount } from '../lib/format.ts'
 import { groups, users } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { Group, GroupMember, Operator, Policy, User } from '../lib/schemas.ts'
@@ -33,20 +34,28 @@ export const UserPages = createResourcePages<User>({
   columns: [
     {
       title: 'User',
+      value: ({ name }) => name,
       cell: ({ id, name }) => (
         <>
           <a href={href(`/users/${id}`)}>{name}</a> <small class="muted">{id}</small>
         </>
       ),
     },
-    { title: 'Plan', cell: ({ plan }) => <Badge>{plan}</Badge> },
-    { title: 'Groups', cell: (user) => user.groups.map((id) => groups.of(id)).join(', ') },
+    { title: 'Id', kind: 'number', isOptional: true, value: ({ id }) => id },
+    { title: 'Plan', value: ({ plan }) => plan, cell: ({ plan }) => <Badge>{plan}</Badge> },
+    { title: 'Groups', value: (user) => user.groups.map((id) => groups.of(id)).join(', ') },
     {
       title: 'Keys',
       kind: 'number',
-      cell: ({ keys }) => keys.filter(({ revoked_at }) => revoked_at === null).length,
+      value: ({ keys }) => keys.filter(({ revoked_at }) => revoked_at === null).length,
+      format: formatCount,
+      total: 'sum',
     },
-    { title: 'Created', cell: ({ created_at }) => <Time value={created_at} /> },
+    {
+      title: 'Created',
+      value: ({ created_at }) => created_at,
+      cell: ({ created_at }) => <Time value={created_at} />,
+    },
   ],
   summary: ({ id, plan, created_at, groups: ids, identity }) => (
     <>
@@ -221,6 +230,7 @@ export const PolicyPages = createResourcePages<Policy>({
   columns: [
     {
       title: 'Policy',
+      value: ({ name }) => name,
       cell: ({ id, name, is_enabled, description }) => (
         <>
           <a href={href(`/policies/${id}`)}>{name}</a> {!is_enabled && <Badge>disabled</Badge>}
@@ -228,11 +238,11 @@ export const PolicyPages = createResourcePages<Policy>({
         </>
       ),
     },
-    { title: 'Applies to', cell: ({ applies_to }) => describeTargets(applies_to as Targets) },
-    { title: 'Priority', kind: 'number', cell: ({ priority }) => priority },
-    { title: 'Firewall', kind: 'number', cell: ({ firewall_rules }) => firewall_rules },
-    { title: 'Routing', kind: 'number', cell: ({ routing_rules }) => routing_rules },
-    { title: 'Tools', kind: 'number', cell: ({ tool_rules }) => tool_rules },
+    { title: 'Applies to', value: ({ applies_to }) => describeTargets(applies_to as Targets) },
+    { title: 'Priority', kind: 'number', value: ({ priority }) => priority },
+    { title: 'Firewall', kind: 'number', value: ({ firewall_rules }) => firewall_rules, total: 'sum' },
+    { title: 'Routing', kind: 'number', value: ({ routing_rules }) => routing_rules, total: 'sum' },
+    { title: 'Tools', kind: 'number', value: ({ tool_rules }) => tool_rules, total: 'sum' },
   ],
   rowClass: ({ is_enabled }) => (is_enabled ? '' : 'off'),
   summary: ({ applies_to, priority, is_enabled }) => (

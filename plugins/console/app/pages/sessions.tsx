@@ -1,5 +1,6 @@
 import { useData } from '../lib/data.ts'
 import { formatBytes, formatCount, formatMs, formatUsd } from '../lib/format.ts'
+import { users } from '../lib/names.ts'
 import { useOptionalRange } from '../lib/range.ts'
 import { href, type PageProps, route } from '../lib/router.ts'
 import type { AgentSession, AgentSessionWithSteps, SessionStep } from '../lib/schemas.ts'
@@ -30,6 +31,7 @@ function SessionList() {
       >
         {(sessions) => (
           <VirtualTable
+            name="sessions"
             columns={COLUMNS}
             items={sessions}
             keyOf={({ user_id, session_id }) => `${user_id} ${session_id}`}
@@ -48,20 +50,38 @@ const share = (count: number, what: string) =>
     </small>
   )
 
-const durationOf = ({ started_at, last_active_at }: AgentSession) =>
-  formatMs(Date.parse(last_active_at) - Date.parse(started_at))
+const durationMsOf = ({ started_at, last_active_at }: AgentSession) =>
+  Date.parse(last_active_at) - Date.parse(started_at)
 
 const COLUMNS: readonly Column<AgentSession>[] = [
   {
     title: 'Session',
     class: 'clip',
+    value: ({ session_id }) => session_id,
     cell: ({ session_id, user_id }) => <SessionLink id={session_id} user={user_id} />,
   },
-  { title: 'Last active', cell: ({ last_active_at }) => <Time value={last_active_at} /> },
-  { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
+  {
+    title: 'Last active',
+    value: ({ last_active_at }) => last_active_at,
+    cell: ({ last_active_at }) => <Time value={last_active_at} />,
+  },
+  {
+    title: 'Started',
+    isOptional: true,
+    value: ({ started_at }) => started_at,
+    cell: ({ started_at }) => <Time value={started_at} />,
+  },
+  {
+    title: 'User',
+    value: ({ user_id }) => users.of(user_id),
+    cell: ({ user_id }) => <UserLink id={user_id} />,
+  },
   {
     title: 'Requests',
     kind: 'number',
+    value: ({ requests }) => requests,
+    format: formatCount,
+    total: 'sum',
     cell: ({ requests, failed_requests }) => (
       <>
         {share(failed_requests, 'failed')} {formatCount(requests)}
@@ -71,6 +91,9 @@ const COLUMNS: readonly Column<AgentSession>[] = [
   {
     title: 'Tool calls',
     kind: 'number',
+    value: ({ tool_calls }) => tool_calls,
+    format: formatCount,
+    total: 'sum',
     cell: ({ tool_calls, refused_tool_calls }) => (
       <>
         {share(refused_tool_calls, 'refused')} {formatCount(tool_calls)}
@@ -80,10 +103,12 @@ const COLUMNS: readonly Column<AgentSession>[] = [
   {
     title: 'Tokens',
     kind: 'number',
-    cell: ({ tokens }) => formatCount((tokens.input ?? 0) + (tokens.output ?? 0)),
+    value: ({ tokens }) => (tokens.input ?? 0) + (tokens.output ?? 0),
+    format: formatCount,
+    total: 'sum',
   },
-  { title: 'Cost', kind: 'number', cell: ({ cost_usd }) => formatUsd(cost_usd) },
-  { title: 'Duration', kind: 'number', cell: durationOf },
+  { title: 'Cost', kind: 'number', value: ({ cost_usd }) => cost_usd, format: formatUsd, total: 'sum' },
+  { title: 'Duration', kind: 'number', value: durationMsOf, format: formatMs },
 ]
 
 /** What one agent did, in order, and what it cost. */
@@ -126,7 +151,7 @@ function SessionStats({ session }: { readonly session: AgentSession }) {
       <Stat
         label="Last active"
         value={<Time value={session.last_active_at} />}
-        note={`after ${durationOf(session)}`}
+        note={`after ${formatMs(durationMsOf(session))}`}
       />
       <Stat
         label="Requests"

@@ -1,5 +1,7 @@
+import { endpointUrl } from '../lib/api.ts'
 import { useData } from '../lib/data.ts'
 import { formatBytes, formatMs, humanize } from '../lib/format.ts'
+import { users } from '../lib/names.ts'
 import { useOptionalRange } from '../lib/range.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { ToolCall } from '../lib/schemas.ts'
@@ -32,7 +34,10 @@ const VERDICT_TONES: Readonly<Record<ToolCall['verdict'], Tone>> = {
 
 const VERDICTS = Object.keys(VERDICT_TONES).map((verdict) => [verdict, humanize(verdict)] as const)
 
-const CALLERS: readonly Filter[] = [{ name: 'user', type: 'user' }]
+const CALLERS: readonly Filter[] = [
+  { name: 'user', type: 'user' },
+  { name: 'group', type: 'group' },
+]
 
 const FILTERS: readonly Filter[] = [
   { name: 'verdict', label: 'Verdict', options: [['', 'all'], ...VERDICTS] },
@@ -51,7 +56,15 @@ function ToolCallList() {
     <PageLayout title="Tool calls" actions={<RangePicker hasAll />}>
       <Filters filters={filters} />
       <PagedList<ToolCall> path={path} query={{ ...chosen, limit: 50 }} empty="No tool calls match.">
-        {(calls) => <VirtualTable columns={COLUMNS} items={calls} keyOf={({ id }) => id} />}
+        {(calls) => (
+          <VirtualTable
+            name="tool-calls"
+            csv={endpointUrl(path, { ...chosen, format: 'csv' })}
+            columns={COLUMNS}
+            items={calls}
+            keyOf={({ id }) => id}
+          />
+        )}
       </PagedList>
     </PageLayout>
   )
@@ -66,6 +79,7 @@ export function VerdictBadge({ verdict }: Pick<ToolCall, 'verdict'>) {
 const COLUMNS: readonly Column<ToolCall>[] = [
   {
     title: 'Time',
+    value: ({ time }) => time,
     cell: ({ id, time }) => (
       <a href={href(`/tool-calls/${id}`)}>
         <Time value={time} />
@@ -74,21 +88,34 @@ const COLUMNS: readonly Column<ToolCall>[] = [
   },
   {
     title: 'Verdict',
+    value: ({ verdict }) => humanize(verdict),
     cell: ({ verdict, error_code }) => (
       <>
         <VerdictBadge verdict={verdict} /> {error_code && <small class="muted">{error_code}</small>}
       </>
     ),
   },
-  { title: 'Tool', cell: nameOf },
-  { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
+  { title: 'Tool', value: nameOf },
+  {
+    title: 'User',
+    value: ({ user_id }) => users.of(user_id),
+    cell: ({ user_id }) => <UserLink id={user_id} />,
+  },
+  { title: 'Session', isOptional: true, class: 'clip', value: ({ session_id }) => session_id },
   {
     title: 'Rules',
     cell: ({ rules }) =>
       rules.map(({ kind, id, action }) => <ActionBadge key={`${kind}${id}`} action={action} />),
   },
-  { title: 'Result', kind: 'number', cell: ({ result_bytes }) => formatBytes(result_bytes) },
-  { title: 'Latency', kind: 'number', cell: ({ duration_ms }) => formatMs(duration_ms) },
+  {
+    title: 'Arguments',
+    kind: 'number',
+    isOptional: true,
+    value: ({ request_bytes }) => request_bytes,
+    format: formatBytes,
+  },
+  { title: 'Result', kind: 'number', value: ({ result_bytes }) => result_bytes, format: formatBytes },
+  { title: 'Latency', kind: 'number', value: ({ duration_ms }) => duration_ms, format: formatMs },
 ]
 
 /** What happened to a call, and why. */

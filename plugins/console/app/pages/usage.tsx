@@ -16,7 +16,7 @@ import {
   type UsageMeasure,
 } from '../lib/usage-series.ts'
 import { type ChartMark, Meter, TimeChart } from '../ui/charts.tsx'
-import { type Column, Table } from '../ui/list.tsx'
+import { type Column, VirtualTable } from '../ui/list.tsx'
 import { Empty, PageLayout, Panel, ResourceView, Tabs } from '../ui/page.tsx'
 import type { PlotContent } from '../ui/plot.ts'
 import { RangePicker } from '../ui/range-picker.tsx'
@@ -143,19 +143,24 @@ function useRuleMarks(range: TimeRange): readonly ChartMark[] {
   return useMemo(() => (changes.data ? toMarks(changes.data) : NO_MARKS), [changes.data])
 }
 
+const COUNT = { kind: 'number', format: formatCount } as const
+
 function UsageTable({ rows, by }: { readonly rows: readonly Usage[]; readonly by: Dimension }) {
+  // Requests count for each of their rules and groups.
+  const total = by === 'rule' || by === 'group' ? {} : ({ total: 'sum' } as const)
   const max = Math.max(...rows.map(({ cost_usd }) => cost_usd))
   const sorted =
     by === 'day' ? rows : rows.toSorted((a, b) => b.cost_usd - a.cost_usd || b.requests - a.requests)
   const columns: readonly Column<Usage>[] = [
-    { title: by, cell: (row) => <RowName by={by} row={row} /> },
-    { title: 'Requests', kind: 'number', cell: ({ requests }) => formatCount(requests) },
-    { title: 'Errors', kind: 'number', cell: ({ errors }) => formatCount(errors) },
-    { title: 'Tokens in', kind: 'number', cell: ({ tokens }) => formatCount(tokens.input) },
-    { title: 'Tokens out', kind: 'number', cell: ({ tokens }) => formatCount(tokens.output) },
+    { title: by, value: (row) => nameOf(row, by), cell: (row) => <RowName by={by} row={row} /> },
+    { title: 'Requests', ...COUNT, ...total, value: ({ requests }) => requests },
+    { title: 'Errors', ...COUNT, ...total, value: ({ errors }) => errors },
+    { title: 'Tokens in', ...COUNT, ...total, value: ({ tokens }) => tokens.input },
+    { title: 'Tokens out', ...COUNT, ...total, value: ({ tokens }) => tokens.output },
     {
       title: 'Score',
       kind: 'number',
+      value: ({ mean_score }) => mean_score,
       cell: ({ mean_score, ratings }) => (
         <>
           {mean_score === null ? '–' : mean_score.toFixed(2)}
@@ -166,6 +171,9 @@ function UsageTable({ rows, by }: { readonly rows: readonly Usage[]; readonly by
     {
       title: 'Cost',
       kind: 'number',
+      ...total,
+      value: (row) => row.cost_usd,
+      format: formatUsd,
       cell: ({ cost_usd, unknown_costs }) => (
         <>
           {formatUsd(cost_usd)}
@@ -180,7 +188,7 @@ function UsageTable({ rows, by }: { readonly rows: readonly Usage[]; readonly by
     },
   ]
   if (rows.length === 0) return <Empty>There were no requests in this range. Choose a longer one.</Empty>
-  return <Table columns={columns} items={sorted} keyOf={(row) => String(row[by])} />
+  return <VirtualTable name="usage" columns={columns} items={sorted} keyOf={(row) => String(row[by])} />
 }
 
 function nameOf(row: Usage, by: Dimension): string {

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { describeRange, hasRange, isUtc, setRange, useRange } from '../lib/range.ts'
 import { route, setQuery } from '../lib/router.ts'
 import {
@@ -11,6 +11,7 @@ import {
   toFieldValue,
 } from '../lib/time-range.ts'
 import { Form, SelectField, TextField } from './fields.tsx'
+import { usePopup } from './popup.tsx'
 
 interface RangePickerProps {
   /** Whether the page shows all of the past without a range in the address. */
@@ -19,31 +20,9 @@ interface RangePickerProps {
 
 /** Chooses the range of time that all pages share. */
 export function RangePicker({ hasAll = false }: RangePickerProps) {
-  const [isOpen, setOpen] = useState(false)
-  const root = useRef<HTMLDivElement>(null)
-  const button = useRef<HTMLButtonElement>(null)
+  const { root, button, isOpen, toggle, close } = usePopup()
   const range = useRange()
   const isAll = hasAll && !hasRange()
-  const close = () => {
-    setOpen(false)
-    button.current?.focus()
-  }
-  useEffect(() => {
-    if (!isOpen) return
-    root.current?.querySelector<HTMLElement>('[aria-pressed="true"], .popup button')?.focus()
-    const closeOutside = ({ target }: Event) => {
-      if (!root.current?.contains(target as Node)) setOpen(false)
-    }
-    const closeByKey = ({ key }: KeyboardEvent) => {
-      if (key === 'Escape') close()
-    }
-    addEventListener('pointerdown', closeOutside)
-    addEventListener('keydown', closeByKey)
-    return () => {
-      removeEventListener('pointerdown', closeOutside)
-      removeEventListener('keydown', closeByKey)
-    }
-  }, [isOpen])
   const later = shiftRange(range, 1)
   return (
     <div ref={root} class="range-picker">
@@ -52,13 +31,7 @@ export function RangePicker({ hasAll = false }: RangePickerProps) {
           ‹
         </button>
       )}
-      <button
-        ref={button}
-        type="button"
-        aria-haspopup="dialog"
-        aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
-      >
+      <button ref={button} type="button" aria-haspopup="dialog" aria-expanded={isOpen} onClick={toggle}>
         <span class="hidden">Range: </span>
         {isAll ? 'All time' : describeRange()}
         {isUtc.value && <small class="muted">UTC</small>}
