@@ -96,6 +96,19 @@ const SECRET_VARIABLES: readonly string[] = [
   'SMTP_PASSWORD',
 ]
 
+/** Whether a setting is a key or a password, or an address that may contain one. */
+export function isSecretSetting(name: string): boolean {
+  return VARIABLES.some(({ variable, setting }) => setting === name && SECRET_VARIABLES.includes(variable))
+}
+
+/** The environment variable that overrides a setting; undefined if there is none. */
+export function variableOfSetting(path: readonly string[]): string | undefined {
+  const [section, provider = '', field] = path
+  if (section === 'providers' && field === 'base_url' && path.length === 3)
+    return `${variablePrefix(provider)}_BASE_URL`
+  return VARIABLES.find(({ setting }) => setting === path.join('.'))?.variable
+}
+
 /**
  * Lists the secrets of the settings: keys, and the passwords of addresses. They are removed from what
  * providers say.

@@ -7,6 +7,7 @@ import {
   type Model,
 } from '../../core/contract/index.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
+import type { SettingsReport } from '../../core/pipeline/settings-report.ts'
 import type { ProviderTerms } from '../../core/prices/cost.ts'
 import { compileValidator, describeSchemaErrors } from '../../core/util/json-schema.ts'
 import { shippedFile } from '../../core/util/package-folder.ts'
@@ -17,6 +18,7 @@ import type { ProviderAuth, ProviderClientOptions } from '../../providers/shared
 import type { Balance, DeploymentOptions } from '../../providers/shared/deployments.ts'
 import { buildPresetSettings } from './capability-presets.ts'
 import { findSettingsIssues } from './check-settings.ts'
+import { describeSettings } from './describe-settings.ts'
 import {
   applyEnvironment,
   defaultKeyVariable,
@@ -46,6 +48,8 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly modeAliases: ReadonlyMap<string, Mode>
   /** Returns `models` with the current rows of the data folder. Throws a `SettingsError`. */
   readonly rereadModels: () => readonly Model[]
+  /** Describes the settings and where they came from, without secrets. */
+  readonly report: () => SettingsReport
   /** Log messages about files that are not used, such as a damaged updated catalogue. */
   readonly warnings: readonly string[]
 }
@@ -115,11 +119,13 @@ const validate = compileValidator<SettingsDocument>(schema)
 /** Reads and validates all settings. Throws a `SettingsError` that lists every issue. */
 export function readSettings(processEnvironment: Environment): Settings {
   const issues: string[] = []
-  const ownFile = processEnvironment.CONFIG
+  // Secrets are deleted from the environment of the process later.
+  const given = { ...processEnvironment }
+  const ownFile = given.CONFIG
   const shipped = toMap(readShippedYaml('config/default.yaml', issues), 'default.yaml', issues)
   const own = ownFile ? toMap(readYaml(ownFile, issues), ownFile, issues) : {}
-  const given = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)
-  const merged = completeProviders(given, shipped, mergeSettings, issues)
+  const completed = mergeSettings(mergeSettings(shipped, buildPresetSettings(own.capabilities)), own)
+  const merged = completeProviders(completed, shipped, mergeSettings, issues)
   const secrets = readSecretFiles(processEnvironment, listSecretVariables(merged.providers))
   const { environment } = secrets
   const { settings, issues: environmentIssues } = applyEnvironment(merged, environment)
@@ -149,6 +155,12 @@ export function readSettings(processEnvironment: Environment): Settings {
     models: updated.value ?? models,
     modeAliases: readModeAliases(settings.model_aliases),
     rereadModels,
+    report: () =>
+      describeSettings({
+        ...{ schema, shipped, own, ownFile, environment },
+        given,
+        settings: { ...settings, plugins },
+      }),
     warnings: [
       ...updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`),
       ...listUnusedDeployments(providers),

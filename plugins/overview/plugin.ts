@@ -10,6 +10,7 @@ import {
 } from '../../core/contract/index.ts'
 import { invalidParameterError } from '../../core/http/parse-call.ts'
 import { ProcessServices } from '../../core/pipeline/process-services.ts'
+import type { SettingsReport } from '../../core/pipeline/settings-report.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { Providers } from '../../providers/shared/providers.ts'
@@ -32,6 +33,7 @@ import { findRuleChanges } from './rule-changes.ts'
 import { ExplainedRequest, OverviewSchema, overviewQuery, StatusSchema } from './schemas.ts'
 import { type Range, type Steps, showFigures, showSeries, stepsBetween, stepsOf } from './series.ts'
 import type { OverviewServices } from './services.ts'
+import { createSettingsEndpoint } from './settings.ts'
 import { narrowStatus, readStatus } from './status.ts'
 
 /** Several viewers, who refresh every few seconds, share an answer. */
@@ -51,6 +53,7 @@ export default definePlugin({
     providers: Providers,
     listed: settingsOf<Readonly<Record<string, unknown>>>('providers'),
     process: ProcessServices,
+    report: settingsOf<() => SettingsReport>('report'),
   },
   setup(_, { use, logger }) {
     const { state, rules, ledger, providers } = use
@@ -88,6 +91,7 @@ export default definePlugin({
         createStatusEndpoint(services),
         createLiveEndpoint(live, services, stopping),
         createExplainEndpoint(services, reader),
+        createSettingsEndpoint(use.report),
       ],
       close: async () => live.close(),
     }

@@ -11,6 +11,7 @@ import {
   Plug,
   Route,
   ScrollText,
+  Settings,
   Shield,
   User,
   UserCog,
@@ -35,6 +36,7 @@ import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resou
 import { RoutingPage } from './pages/routing.tsx'
 import { OwnRulesPage } from './pages/rule-editor.tsx'
 import { SessionPages } from './pages/sessions.tsx'
+import { SettingsPage } from './pages/settings.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { SimulatorPage } from './pages/simulator.tsx'
 import { TimeTravelPage } from './pages/time-travel.tsx'
@@ -99,6 +101,7 @@ const groups: readonly PageGroup[] = [
         content: ToolServerPages,
         isFor: seesEverything,
       },
+      { path: 'settings', title: 'Settings', icon: Settings, content: SettingsPage, isFor: seesEverything },
     ],
   },
   {

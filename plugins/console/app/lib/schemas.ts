@@ -232,6 +232,12 @@ export interface SessionToolCall {
     | 'failed'
   error_code: string | null; request_bytes: number; result_bytes: number; duration_ms: number
 }
+export interface Setting {
+  name: string; value: unknown; default?: unknown
+  source: { type: 'default' | 'preset' | 'file' | 'environment'; name?: string }; variable?: string
+  is_secret: boolean; is_set: boolean; description?: string
+}
+export interface SettingsReport { file: string | null; settings: Setting[] }
 export interface Simulation {
   outcome: 'allowed' | 'refused'; blocked_by: BlockingRule | null; error?: RecordedError
   request: Record<string, unknown> | null; warnings: Warning[]; rule_trace: RuleTraceEntry[]
