@@ -7,7 +7,10 @@ import {
   operator,
   Type,
 } from '../../core/contract/index.ts'
-import { Count, NoFields } from '../../core/http/schemas.ts'
+import { formatVerifierKey } from '../../core/event-log/transparency/checkpoint.ts'
+import type { StoredCheckpoint } from '../../core/event-log/transparency/checkpoint-stream.ts'
+import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
+import { Count, NextCursor, NoFields, pageQuery, Timestamp } from '../../core/http/schemas.ts'
 import type { Evidence, ProofIssue } from '../../projections/transparency/evidence.ts'
 
 const position = Type.Integer({
@@ -35,6 +38,43 @@ const EventProofSchema = Type.Object(
   { $id: 'EventProof', description: 'Proves that an event is in the log that a checkpoint was signed over.' },
 )
 
+const LoggedCheckpoint = Type.Object(
+  {
+    size: Count('Number of events that it covers: the first ones of the log.'),
+    root: Type.String({ description: 'The root of their tree: a SHA-256 in base64.' }),
+    time: Timestamp('When it was signed.'),
+    position: Count('Log position of its own event.'),
+    key: Type.String({ description: 'The public key that it names.' }),
+    note: Type.String({ description: 'The checkpoint, a C2SP signed note.' }),
+  },
+  { $id: 'LoggedCheckpoint', description: 'A checkpoint that the event log holds.' },
+)
+
+const CheckpointPage = Type.Object(
+  {
+    data: Type.Array(LoggedCheckpoint, { description: 'The checkpoints, newest first.' }),
+    next_cursor: NextCursor,
+  },
+  { $id: 'LoggedCheckpointPage', description: 'A page of checkpoints.' },
+)
+
+function showCheckpoint({ size, root, time, position, key, text }: StoredCheckpoint) {
+  return { size, root: root.toString('base64'), time, position, key: formatVerifierKey(key), note: text }
+}
+
+const CHECKPOINT_PAGE = { default: 100, max: 1000 }
+
+const checkpointQuery = {
+  ...pageQuery(CHECKPOINT_PAGE, encodeCursor('below', 7)),
+  size: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      format: 'int64',
+      description: 'Only the checkpoint over so many events, such as to compare it with one that was saved.',
+    }),
+  ),
+}
+
 /** Creates the endpoints that prove events to auditors. */
 export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[] {
   const common = { access: operator('auditor'), tags: ['admin'] }
@@ -52,6 +92,27 @@ export function createEvidenceEndpoints(evidence: Evidence): readonly Endpoint[]
         const note = await evidence.newestCheckpoint()
         if (note === undefined) throw new GatewayError('not_found', `No checkpoint was signed yet. ${WHEN}`)
         return answerNote(note)
+      },
+    }),
+    endpoint({
+      ...common,
+      method: 'GET',
+      path: '/admin/audit/checkpoints',
+      operationId: 'listCheckpoints',
+      summary: 'Lists the signed checkpoints that the event log holds, newest first.',
+      description: 'Signatures are not verified: compare the keys with those that you trust.',
+      query: checkpointQuery,
+      responses: { 200: { description: 'A page of checkpoints.', body: CheckpointPage } },
+      async handle({ query: { limit = CHECKPOINT_PAGE.default, cursor, size } }) {
+        if (size !== undefined) {
+          const found = await evidence.checkpointOver(size)
+          return { status: 200, body: { data: found ? [showCheckpoint(found)] : [], next_cursor: null } }
+        }
+        const below = cursor === undefined ? undefined : decodeCursor('below', cursor)
+        const page = await evidence.checkpoints(limit, below)
+        const oldest = page.at(-1)?.revision ?? 0
+        const next_cursor = oldest === 0 ? null : encodeCursor('below', oldest)
+        return { status: 200, body: { data: page.map(showCheckpoint), next_cursor } }
       },
     }),
     endpoint({

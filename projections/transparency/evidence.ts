@@ -1,7 +1,9 @@
 import type { EventLog, Position } from '../../core/contract/index.ts'
+import { CHECKPOINTS_STREAM } from '../../core/event-log/streams.ts'
 import { formatVerifierKey } from '../../core/event-log/transparency/checkpoint.ts'
 import {
   NewestCheckpoint,
+  parseStoredCheckpoint,
   type StoredCheckpoint,
 } from '../../core/event-log/transparency/checkpoint-stream.ts'
 import { encodeEventLeaf } from '../../core/event-log/transparency/event-leaf.ts'
@@ -38,6 +40,10 @@ export type ProofIssue = 'no-event' | 'not-covered' | 'changed'
 export interface Evidence {
   /** The newest checkpoint, as a signed note; undefined before the first one. */
   newestCheckpoint(): Promise<string | undefined>
+  /** The checkpoints of the log, newest first, below a revision of their stream. */
+  checkpoints(limit: number, below?: number): Promise<readonly StoredCheckpoint[]>
+  /** The checkpoint over so many events; undefined if none was signed then. */
+  checkpointOver(size: number): Promise<StoredCheckpoint | undefined>
   /** How many events the newest checkpoint covers, and when it was signed. */
   coverage(): Promise<Pick<StoredCheckpoint, 'size' | 'time'> | undefined>
   prove(position: Position): Promise<EventProof | ProofIssue>
@@ -105,7 +111,30 @@ export function createEvidence(log: EventLog, options: SignerOptions): Evidence 
     return result
   }
 
+  /** Reads only the end of the stream, and less than `limit` where an event holds no checkpoint. */
+  async function listCheckpoints(limit: number, below?: number): Promise<readonly StoredCheckpoint[]> {
+    await newest.read()
+    const end = below ?? newest.revision + 1
+    const found: StoredCheckpoint[] = []
+    for await (const record of log.read(CHECKPOINTS_STREAM, Math.max(0, end - limit))) {
+      if (record.revision >= end) break
+      const checkpoint = parseStoredCheckpoint(record)
+      if (checkpoint) found.push(checkpoint)
+    }
+    return found.reverse()
+  }
+
+  async function findCheckpoint(size: number): Promise<StoredCheckpoint | undefined> {
+    for await (const record of log.read(CHECKPOINTS_STREAM)) {
+      const checkpoint = parseStoredCheckpoint(record)
+      if (checkpoint && checkpoint.size >= size) return checkpoint.size === size ? checkpoint : undefined
+    }
+    return undefined
+  }
+
   return {
+    checkpoints: listCheckpoints,
+    checkpointOver: findCheckpoint,
     newestCheckpoint: async () => (await newest.read())?.text,
     coverage: () => newest.read(),
     prove: (position) =>

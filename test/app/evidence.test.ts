@@ -13,6 +13,8 @@ import { runPython, whyNoPython } from '../support/python.ts'
 import { ROOT } from '../support/root.ts'
 import { skip } from '../support/skip.ts'
 
+const numberIfDigits = (text: string) => (/^\d+$/.test(text) ? Number(text) : text)
+
 describe('evidence', () => {
   let gateway: RunningGateway
   let checkpoint: string
@@ -76,6 +78,34 @@ describe('evidence', () => {
     checkpoint = text
   })
 
+  it('lists the checkpoints of the log in pages, newest first, and finds the one over so many events', async () => {
+    const list = async (query: string) => {
+      const { status, body } = await gateway.call(
+        'GET',
+        `/admin/audit/checkpoints?${query}`,
+        undefined,
+        AS_ADMIN,
+      )
+      expect(status).to.equal(200)
+      return body
+    }
+    const { data } = await list('')
+    expect(data[0].note).to.equal(checkpoint)
+    await createRule('between')
+    await fetch(`${gateway.url}/admin/audit/checkpoint`, { method: 'POST', headers: AS_ADMIN })
+    const first = await list('limit=1')
+    expect(first.data[0].note).to.equal((await readCheckpoint()).text)
+    const { size, root, position, key } = first.data[0]
+    expect([size, root]).to.deep.equal(first.data[0].note.split('\n').slice(1, 3).map(numberIfDigits))
+    expect(position).to.equal(size + 1)
+    expect(key).to.match(/^signalbox\/log_/)
+    const rest = await list(`limit=100&cursor=${first.next_cursor}`)
+    expect([rest.data, rest.next_cursor]).to.deep.equal([data, null])
+    expect((await list(`size=${data[0].size}`)).data).to.deep.equal([data[0]])
+    expect((await list(`size=${data[0].size + 1}`)).data).to.deep.equal([])
+    checkpoint = first.data[0].note
+  })
+
   it('proves every event below it, offline', async () => {
     const { stdout: key } = await runCommand(['log', 'key'], { DATA_DIR: gateway.dataDir })
     const [origin, size] = checkpoint.split('\n')
@@ -89,7 +119,7 @@ describe('evidence', () => {
       expect(stdout).to.contain(body.data.leaf)
     }
     const { body } = await readProof(Number(size))
-    expect(JSON.parse(body.data.leaf)).to.have.nested.property('[3].content.name', 'second')
+    expect(JSON.parse(body.data.leaf)).to.have.nested.property('[3].content.name', 'between')
   })
 
   it('refuses a proof with any change', async () => {

@@ -3,6 +3,7 @@ import {
   Bell,
   ChartColumn,
   CircleCheck,
+  Fingerprint,
   FlaskConical,
   History,
   KeyRound,
@@ -29,6 +30,7 @@ import { canReadPastRules, isOperator, seesEverything, session, signInOptions } 
 import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
+import { EvidencePage } from './pages/evidence.tsx'
 import { KeyPages } from './pages/keys.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { RequestsPage } from './pages/requests.tsx'
@@ -88,6 +90,13 @@ const groups: readonly PageGroup[] = [
       { path: 'simulator', title: 'Simulator', icon: FlaskConical, content: SimulatorPage, isFor: forAll },
       { path: 'time', title: 'Time travel', icon: History, content: TimeTravelPage, isFor: canReadPastRules },
       { path: 'audit', title: 'Audit', icon: ScrollText, content: AuditPage, isFor: forAll },
+      {
+        path: 'evidence',
+        title: 'Evidence',
+        icon: Fingerprint,
+        content: EvidencePage,
+        isFor: seesEverything,
+      },
     ],
   },
   {

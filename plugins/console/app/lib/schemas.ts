@@ -124,6 +124,9 @@ export interface IssuedApiKey {
   budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
   key: string
 }
+export interface LoggedCheckpoint {
+  size: number; root: string; time: string; position: number; key: string; note: string
+}
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
   expires_at: string | null; external?: UserIdentity; created_at: string; last_used_at?: string | null

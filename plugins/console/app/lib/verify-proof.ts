@@ -34,6 +34,13 @@ export async function findProofIssue(proof: EventProof): Promise<string | undefi
   return (await isSigned(checkpoint, proof.key)) ? undefined : 'The checkpoint is not signed with the key.'
 }
 
+/** Checks in the browser that a checkpoint is signed with a key. Returns what is wrong, as a sentence. */
+export async function findCheckpointIssue(note: string, key: string): Promise<string | undefined> {
+  return (await isSigned(parseCheckpoint(note), key))
+    ? undefined
+    : 'The checkpoint is not signed with the key.'
+}
+
 /** Computes the root of the tree from a leaf, as RFC 9162 describes it. */
 async function rootOf({ index, leaf, hashes }: EventProof, size: number): Promise<string | undefined> {
   let [node, last] = [index, size - 1]

@@ -217,7 +217,7 @@ async function verify(position: number): Promise<Outcome> {
 }
 
 /** Verifies an event in the browser, and offers its proof to be saved. */
-function ProofButton({ position }: { readonly position: number }) {
+export function ProofButton({ position }: { readonly position: number }) {
   const [outcome, setOutcome] = useState<Outcome>()
   const { proof, tone = 'plain', text } = outcome ?? {}
   return (
