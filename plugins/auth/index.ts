@@ -4,7 +4,7 @@ import type { SecretFile } from '../../core/secrets/secret-file.ts'
 import type { AccessLog } from './access-log.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
-import type { FindLastUse } from './keys.ts'
+import type { LastUses } from './keys.ts'
 import type { Holders } from './session-holders.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -42,5 +42,5 @@ export interface Access {
 
 export const Access = service<Access>('auth.access')
 
-/** When keys were last used. */
-export const LastUse = service<FindLastUse>('auth.last-use')
+/** When keys and users last sent a request. */
+export const LastUse = service<LastUses>('auth.last-use')

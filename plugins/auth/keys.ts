@@ -17,10 +17,13 @@ import { foldKey, type Key, userEvents } from '../../projections/events/users.ts
 import { BudgetTerms } from './schemas.ts'
 
 /**
- * Resolves with the hour of the last request by key id, in Unix milliseconds, of those keys that were used.
+ * When keys and users last sent an inference request: the hour, in Unix milliseconds, of those that did.
  * Rejects if it is not known.
  */
-export type FindLastUse = (keyIds: readonly string[]) => Promise<ReadonlyMap<string, number>>
+export interface LastUses {
+  ofKeys(ids: readonly string[]): Promise<ReadonlyMap<string, number>>
+  ofUsers(ids: readonly number[]): Promise<ReadonlyMap<number, number>>
+}
 
 export interface KeyServices {
   /** Returns the name of a model that a key is restricted to; undefined if there is no such model. */
@@ -28,7 +31,7 @@ export interface KeyServices {
   /** Returns the paths of all endpoints for users. */
   readonly userPaths?: () => readonly string[]
   readonly accounts: Pick<Accounts, 'user'>
-  readonly lastUse?: FindLastUse | undefined
+  readonly lastUse?: LastUses | undefined
 }
 
 /** Reads when keys were last used, for lists of them. */
@@ -37,7 +40,7 @@ export async function readLastUse(
   { lastUse }: Pick<KeyServices, 'lastUse'>,
 ): Promise<(key: Pick<Key, 'id'>) => { readonly last_used_at?: string | null }> {
   if (lastUse === undefined) return () => ({})
-  const uses = await lastUse(keyIds)
+  const uses = await lastUse.ofKeys(keyIds)
   return ({ id }) => {
     const usedAt = uses.get(id)
     return { last_used_at: usedAt === undefined ? null : new Date(usedAt).toISOString() }

@@ -2,6 +2,7 @@ import { definePlugin, optional, settingsOf } from '../../core/contract/index.ts
 import { GatewayState } from '../../projections/state.ts'
 import { resolveAllowedModel } from '../../providers/shared/allowed-models.ts'
 import { Providers } from '../../providers/shared/providers.ts'
+import { createAccessReviewEndpoint } from './access-review.ts'
 import { AUTH_ERROR_CODES, requireApiKey } from './authenticate.ts'
 import { CallerTokens } from './caller-tokens.ts'
 import { Access, LastUse } from './index.ts'
@@ -21,6 +22,7 @@ export default definePlugin({
     lastUse: optional(LastUse),
     tokens: optional(CallerTokens),
     limits: settingsOf<PlanLimits>('rate_limits'),
+    adminKey: optional(settingsOf<string | null>('admin_key')),
   },
   setup(_, { use, api }) {
     const { accounts, streams } = use.state
@@ -40,6 +42,7 @@ export default definePlugin({
         }).endpoints,
         createKeyListEndpoint({ accounts, lastUse: use.lastUse }),
         ...manageOperators(use.state).endpoints,
+        createAccessReviewEndpoint({ ...use.state, hasRoot: Boolean(use.adminKey), lastUse: use.lastUse }),
       ],
     }
   },

@@ -203,10 +203,15 @@ export default definePlugin({
         toolCalls.add({ ...call, groups: groups.groupsOf(call.userId), ...recordedText })
       },
     })
-    provide(LastUse, async (keyIds) => {
-      await settle()
-      const keys = await ledger.lastUse(keyIds)
-      return new Map(keys.map(({ key, hour }) => [key, hour]))
+    provide(LastUse, {
+      async ofKeys(ids) {
+        await settle()
+        return new Map((await ledger.lastUse(ids)).map(({ key, hour }) => [key, hour]))
+      },
+      async ofUsers(ids) {
+        await settle()
+        return new Map((await ledger.lastUseOfUsers(ids)).map(({ user, hour }) => [user, hour]))
+      },
     })
 
     return {

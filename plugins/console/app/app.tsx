@@ -3,6 +3,7 @@ import {
   Bell,
   ChartColumn,
   CircleCheck,
+  ClipboardCheck,
   Fingerprint,
   FlaskConical,
   History,
@@ -27,6 +28,7 @@ import { pendingCount, readPendingApprovals } from './lib/pending-approvals.ts'
 import { href, route } from './lib/router.ts'
 import type { CurrentConsoleSession } from './lib/schemas.ts'
 import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
+import { AccessPage } from './pages/access.tsx'
 import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
@@ -120,6 +122,13 @@ const groups: readonly PageGroup[] = [
       { path: 'keys', title: 'Keys', icon: KeyRound, content: KeyPages, isFor: isOperator },
       { path: 'groups', title: 'Groups', icon: Users, content: GroupPages, isFor: isOperator },
       { path: 'operators', title: 'Operators', icon: UserCog, content: OperatorPages, isFor: seesEverything },
+      {
+        path: 'access',
+        title: 'Access review',
+        icon: ClipboardCheck,
+        content: AccessPage,
+        isFor: seesEverything,
+      },
     ],
   },
 ]

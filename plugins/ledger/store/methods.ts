@@ -22,7 +22,7 @@ import type {
 } from './queries.ts'
 import type { SeriesPoint, SeriesQuery } from './read-series.ts'
 import type { SessionPage, SessionQuery, StepPage, StepQuery } from './read-sessions.ts'
-import type { LastUse } from './read-usage.ts'
+import type { LastUse, UserLastUse } from './read-usage.ts'
 import type { LedgerRetention } from './retention.ts'
 import type { ResponseRow } from './tables.ts'
 import type { LedgerTail } from './tail.ts'
@@ -55,6 +55,8 @@ const STORE_METHODS = {
   series: read<SeriesQuery, readonly SeriesPoint[]>(30_000),
   /** Returns the hour of the last request of each of the keys that was used. */
   lastUse: read<readonly string[], readonly LastUse[]>(15_000),
+  /** The same of users, whether they have keys or tokens. */
+  lastUseOfUsers: read<readonly number[], readonly UserLastUse[]>(15_000),
   findPrompt: read<string, StoredPrompt | undefined>(5000),
   /** Deletes the prompts of a user and their features for good. Returns how many prompts there were. */
   deletePromptsOf: write<number, number>(60_000),

@@ -409,3 +409,37 @@ export async function readLastUse(
     .execute()
   return rows.flatMap(({ key, hour }) => (hour === null ? [] : [{ key, hour: Number(hour) * HOUR_MS }]))
 }
+
+/** When a user sent a request last. */
+export interface UserLastUse {
+  readonly user: number
+  /** Unix time of the beginning of the hour, in milliseconds. */
+  readonly hour: number
+}
+
+/** Returns the hour of the last request of each of the users who sent one. */
+export async function readLastUseOfUsers(
+  db: Kysely<LedgerTables>,
+  userIds: readonly number[],
+): Promise<readonly UserLastUse[]> {
+  if (userIds.length === 0) return []
+  const lastDays = db
+    .selectFrom('usage_days')
+    .where('user_id', 'in', userIds)
+    .groupBy('user_id')
+    .select(({ fn }) => ['user_id', fn.max('day').as('day')])
+  const rows = await db
+    .selectFrom(lastDays.as('last'))
+    .select(({ selectFrom, ref }) => [
+      'last.user_id as user',
+      selectFrom('usage_hours as usage')
+        .whereRef('usage.user_id', '=', 'last.user_id')
+        .where('usage.hour', '>=', sql<number>`${ref('last.day')} * ${sql.lit(HOURS_PER_DAY)}`)
+        .select(sql<number>`cast(max(usage.hour) as bigint)`.as('hour'))
+        .as('hour'),
+    ])
+    .execute()
+  return rows.flatMap(({ user, hour }) =>
+    hour === null ? [] : [{ user: Number(user), hour: Number(hour) * HOUR_MS }],
+  )
+}

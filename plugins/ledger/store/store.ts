@@ -18,7 +18,7 @@ import type { RequestQuery, StoredPrompt, StoredRecord } from './queries.ts'
 import { readCopies } from './read-copies.ts'
 import { readSeries } from './read-series.ts'
 import { listSessions, listSteps } from './read-sessions.ts'
-import { readLastUse, readUsage, sumCosts } from './read-usage.ts'
+import { readLastUse, readLastUseOfUsers, readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
 import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
@@ -124,6 +124,7 @@ function createLedgerStore(
     copies: (query) => readCopies(db, query),
     series: (query) => readSeries(db, query),
     lastUse: (keyIds) => readLastUse(db, keyIds),
+    lastUseOfUsers: (userIds) => readLastUseOfUsers(db, userIds),
     async sweep(retention, now) {
       const hasMore = await sweepLedger(db, retention, now)
       if (hasMore) isForgotten = false

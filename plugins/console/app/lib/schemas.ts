@@ -1,4 +1,18 @@
 /** Generated from the schemas of `/openapi.json` by `npm run generate`. */
+export interface AccessEntry {
+  kind: 'root' | 'operator' | 'user'; id: string; name: string; role: 'admin' | 'editor' | 'auditor' | null
+  plan: 'free' | 'paid' | null; groups: AccessGroup[] | null; policies: AccessPolicy[]
+  identity: string | null; keys: AccessKey[]; expires_at: string | null; created_at: string | null
+  last_used_at?: string | null
+  findings: ('never_used' | 'unused' | 'unused_key' | 'expired' | 'no_expiry' | 'no_access')[]
+  is_stale: boolean
+}
+export interface AccessGroup { id: number; name: string }
+export interface AccessKey {
+  id: string; name?: string; models?: string[]; endpoints?: string[]; expires_at: string | null
+  last_used_at?: string | null
+}
+export interface AccessPolicy { id: number; name: string }
 export interface Actor {
   type: 'operator' | 'key' | 'identity' | 'root' | 'cli' | 'system'; id: string; name: string
   issuer?: string

@@ -56,8 +56,8 @@ export function EvidencePage() {
 }
 
 const NO_CHECKPOINT =
-  'No checkpoint was signed yet. One is signed after 1,000 changes, after an hour with changes, and when you ' +
-  'press “Sign a checkpoint”.'
+  'No checkpoint was signed yet. One is signed after 1,000 changes, after an hour with changes, and ' +
+  'when you press “Sign a checkpoint”.'
 
 interface EvidenceState {
   readonly newest: LoggedCheckpoint | undefined
@@ -165,7 +165,7 @@ function CheckSaved() {
         mono
         value={note}
         onInput={setNote}
-        hint="The text of checkpoint.txt. It is compared with the checkpoint that the log holds over the same events."
+        hint="The text of checkpoint.txt. It is compared with what the log holds over the same events."
       />
       <button type="button" disabled={note.trim() === '' || check.isBusy} onClick={() => check.start()}>
         Check
@@ -199,15 +199,15 @@ async function checkSaved(note: string): Promise<Finding> {
     return { tone: 'bad', text: `The log has another checkpoint over its first ${size} events.` }
   const issue = canVerify() ? await findCheckpointIssue(found.note, found.key) : undefined
   if (issue) return { tone: 'bad', text: issue }
-  const text = `The log holds this checkpoint over its first ${size} events. “signalbox log verify” proves the events.`
-  return { tone: 'good', text }
+  const held = `The log holds this checkpoint over its first ${size} events.`
+  return { tone: 'good', text: `${held} “signalbox log verify” proves the events.` }
 }
 
 const COLUMNS: readonly Column<LoggedCheckpoint>[] = [
-  { title: 'Events', kind: 'number', cell: ({ size }) => formatCount(size) },
-  { title: 'Signed', cell: ({ time }) => <Time value={time} /> },
+  { title: 'Events', kind: 'number', value: ({ size }) => size, format: formatCount },
+  { title: 'Signed', value: ({ time }) => time, cell: ({ time }) => <Time value={time} /> },
   { title: 'Root', class: 'clip', cell: ({ root }) => <code>{root}</code> },
-  { title: 'Position', kind: 'number', cell: ({ position }) => position },
+  { title: 'Position', kind: 'number', value: ({ position }) => position },
   {
     title: 'Actions',
     kind: 'hidden',

@@ -137,23 +137,43 @@ const ALL_KEYS: ResourceSpec<OwnedApiKey> = {
   columns: [
     {
       title: 'Key',
+      value: ({ name }) => name ?? 'unnamed',
       cell: ({ id, name }) => (
         <>
           <a href={href(`/keys/${id}`)}>{name ?? 'unnamed'}</a> <small class="muted block">{id}</small>
         </>
       ),
     },
-    { title: 'User', cell: ({ user_id, user_name }) => <UserLink id={user_id} name={user_name} /> },
-    { title: 'State', cell: ({ state }) => <StateBadge state={state} /> },
-    { title: 'Restricted to', class: 'clip', cell: describeRestrictions },
-    { title: 'Budget', kind: 'number', cell: ({ budget }) => describeBudget(budget) },
+    { title: 'Id', isOptional: true, value: ({ id }) => id, cell: ({ id }) => <code>{id}</code> },
+    {
+      title: 'User',
+      value: ({ user_name }) => user_name,
+      cell: ({ user_id, user_name }) => <UserLink id={user_id} name={user_name} />,
+    },
+    { title: 'State', value: ({ state }) => state, cell: ({ state }) => <StateBadge state={state} /> },
+    { title: 'Restricted to', class: 'clip', value: describeRestrictions },
+    {
+      title: 'Budget',
+      kind: 'number',
+      value: ({ budget }) => budget?.limit_usd,
+      cell: ({ budget }) => describeBudget(budget),
+    },
     {
       title: 'Last used',
+      value: ({ last_used_at }) => last_used_at,
       cell: ({ last_used_at: time }) =>
         time ? <Time value={time} relative /> : time === null ? 'never' : '–',
     },
-    { title: 'Expires', cell: ({ expires_at }) => (expires_at ? <Time value={expires_at} /> : 'never') },
-    { title: 'Created', cell: ({ created_at }) => <Time value={created_at} /> },
+    {
+      title: 'Expires',
+      value: ({ expires_at }) => expires_at,
+      cell: ({ expires_at }) => (expires_at ? <Time value={expires_at} /> : 'never'),
+    },
+    {
+      title: 'Created',
+      value: ({ created_at }) => created_at,
+      cell: ({ created_at }) => <Time value={created_at} />,
+    },
   ],
 }
 

@@ -61,7 +61,7 @@ function Report({ file, settings }: SettingsReport) {
       {found.length === 0 ? (
         <Empty>No setting matches. Choose fewer filters.</Empty>
       ) : (
-        <VirtualTable columns={COLUMNS} items={found} keyOf={({ name }) => name} />
+        <VirtualTable name="settings" columns={COLUMNS} items={found} keyOf={({ name }) => name} />
       )}
     </>
   )
@@ -86,6 +86,7 @@ function matches(
 const COLUMNS: readonly Column<Setting>[] = [
   {
     title: 'Setting',
+    value: ({ name }) => name,
     cell: ({ name, description }) => (
       <>
         <code>{name}</code>
@@ -93,9 +94,10 @@ const COLUMNS: readonly Column<Setting>[] = [
       </>
     ),
   },
-  { title: 'Value', cell: (setting) => <Value {...setting} /> },
+  { title: 'Value', value: toText, cell: (setting) => <Value {...setting} /> },
   {
     title: 'From',
+    value: ({ source }) => [source.type, source.name].filter(Boolean).join(' '),
     cell: ({ source, variable, is_set }) => {
       const [tone, text] = SOURCES[source.type]
       return (
@@ -108,6 +110,11 @@ const COLUMNS: readonly Column<Setting>[] = [
     },
   },
 ]
+
+function toText({ value, is_secret, is_set }: Setting): string {
+  if (is_secret || !is_set) return is_set ? 'set, not shown' : ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
 
 function Value({ value, default: shipped, is_secret, is_set }: Setting) {
   if (is_secret)
