@@ -9,7 +9,7 @@ import type { RouterVerdict } from '../../plugins/learned-routing/schemas.ts'
 import type { TrainedModelFacts } from '../../plugins/learned-routing/train.ts'
 import { MAX_QUALITY } from '../../plugins/routing/rank-models.ts'
 import { type Catalog, isRetired } from '../../providers/shared/catalog.ts'
-import type { Settings } from '../settings/settings.ts'
+import type { Settings, SettingsData } from '../settings/settings.ts'
 import { openRouterThread, type RouterThread } from './router-thread.ts'
 import type { OpenState } from './state.ts'
 
@@ -91,7 +91,7 @@ const ACTIVATED: Readonly<Record<Settings['routing']['activate'], readonly Route
 
 /** What trains versions and changes which one is active, in a gateway or in a command. */
 export function createTrainer(
-  settings: Omit<Settings, 'rereadModels'>,
+  settings: SettingsData,
   { state, catalog }: Pick<Dependencies, 'state' | 'catalog'>,
 ): {
   readonly trainer: RoutersPluginServices['trainer']

@@ -4,7 +4,7 @@ import { parseEncryptionKeys } from '../../core/secrets/encryption-keys.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { Ledger, LedgerOptions } from '../../plugins/ledger/store/methods.ts'
 import { createThreadLedger } from '../../plugins/ledger/store/thread.ts'
-import type { Settings } from '../settings/settings.ts'
+import type { Settings, SettingsData } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
 
 /** Opens the request ledger of an event log: in the primary of the cluster, or in this process. */
@@ -30,7 +30,7 @@ export function openOwnLedger(settings: Settings, logId: string, logger: Logger)
 
 /** Where the ledger of an event log is, and how it is read. */
 export function toLedgerOptions(
-  { data_dir, ledger_url, record_key, ledger: limits }: Omit<Settings, 'rereadModels'>,
+  { data_dir, ledger_url, record_key, ledger: limits }: SettingsData,
   logId: string,
 ): LedgerOptions {
   return {

@@ -4,7 +4,7 @@ import type { RouterWhatIf } from '../../plugins/learned-routing/schemas.ts'
 import type { TrainingJob, TrainingOutcome } from '../../plugins/learned-routing/train.ts'
 import type { ModeWeights } from '../../plugins/routing/routing-catalog.ts'
 import type { RouterVersion, TrainedModels } from '../../projections/events/routers.ts'
-import type { Settings } from '../settings/settings.ts'
+import type { SettingsData } from '../settings/settings.ts'
 import { toLedgerOptions } from './ledger.ts'
 
 /** Decides recorded requests again with a version. */
@@ -40,7 +40,7 @@ export interface RouterThread {
   close(): Promise<void>
 }
 
-export function openRouterThread(settings: Omit<Settings, 'rereadModels'>, logId: string): RouterThread {
+export function openRouterThread(settings: SettingsData, logId: string): RouterThread {
   const ledger = toLedgerOptions(settings, logId)
   const closing = new AbortController()
   let queue: Promise<unknown> = Promise.resolve()

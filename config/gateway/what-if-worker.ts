@@ -30,7 +30,12 @@ import type { WhatIfWorkerData } from './what-if-thread.ts'
  */
 
 const { ledger, pluginFolder, ...data }: WhatIfWorkerData = workerData
-const settings = { ...data.settings, rereadModels: () => data.settings.models }
+const settings = {
+  ...data.settings,
+  rereadModels: () => data.settings.models,
+  // Only endpoints show it.
+  report: () => ({ file: null, settings: [] }),
+}
 lowerThreadPriority(currentThreadId())
 
 const CALLERS_TIMEOUT_MS = 30_000

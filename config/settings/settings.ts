@@ -54,6 +54,9 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly warnings: readonly string[]
 }
 
+/** The settings as threads can get them. */
+export type SettingsData = Omit<Settings, 'rereadModels' | 'report'>
+
 /** The identity that a cloud gives to the process. */
 export type CloudAuth = 'aws' | 'google' | 'entra'
 

@@ -71,6 +71,7 @@ const checkpointQuery = {
       minimum: 1,
       format: 'int64',
       description: 'Only the checkpoint over so many events, such as to compare it with one that was saved.',
+      examples: [1050],
     }),
   ),
 }

@@ -51,7 +51,14 @@ const query = {
       examples: ['batch'],
     }),
   ),
-  user: Type.Optional(Count('Only keys of the user with this id.')),
+  user: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      format: 'int64',
+      description: 'Only keys of the user with this id.',
+      examples: [7],
+    }),
+  ),
   state: Type.Optional(state),
 }
 
