@@ -19,7 +19,7 @@ const EXTERNAL = [
   /^re2$/,
   /^@eventstore\//,
   /^(ioredis|pg|ajv|vite|gpt-tokenizer|google-auth-library|nodemailer)(\/|$)/,
-  /^@(azure|aws-sdk|smithy)\//,
+  /^@(azure|aws-sdk|platformatic|smithy)\//,
   /^@opentelemetry\/(?!api$)/,
   ...builtinModules.map((name) => new RegExp(`^(node:)?${name}$`)),
   /^node:/,

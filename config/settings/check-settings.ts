@@ -3,6 +3,7 @@ import { findNetworkIssue } from '../../core/http/client-address.ts'
 import { findOriginIssue } from '../../core/http/cors.ts'
 import { findRecordKeyIssues } from '../../core/secrets/encryption-keys.ts'
 import { findAlertIssues } from './check-alerts.ts'
+import { findLedgerExportIssues } from './check-ledger-export.ts'
 
 /**
  * Finds issues that the schema of the settings cannot express. Values of the wrong type are left to the
@@ -31,6 +32,7 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
     ...findItemIssues('mcp.allow_private_addresses', networksOf(mcp), findNetworkIssue),
     ...findExportIssues(audit, audit_export_secret),
     ...findAlertIssues(settings),
+    ...findLedgerExportIssues(settings),
     ...findCallerIssues(identity),
     ...findConsoleIssues(identity, host),
     ...Object.entries(isJsonObject(providers) ? providers : {}).flatMap(([id, row]) =>

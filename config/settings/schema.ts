@@ -3,6 +3,7 @@ import { FORM_SETTINGS } from '../../core/dialects/response-form.ts'
 import { AlertSettings, SmtpSettings } from './alert-schema.ts'
 import { CAPABILITY_PRESETS } from './capability-presets.ts'
 import { IdentitySettings } from './identity-schema.ts'
+import { LedgerSettings } from './ledger-schema.ts'
 import { McpSettings } from './mcp-schema.ts'
 import { ModelRowSchema, ProviderId } from './model-schema.ts'
 import { PluginChanges, PluginListEntry } from './plugin-list-schema.ts'
@@ -42,39 +43,6 @@ const AuditSettings = StrictObject({
 /** A setting that an environment variable should have. */
 const Secret = (options: { readonly minLength: number; readonly description: string }) =>
   Type.Optional(Nullable(Type.String(options)))
-
-/** The request ledger (docs/guides/usage.md) and recorded prompts (docs/guides/prompt-recording.md). */
-const LedgerSettings = StrictObject({
-  retention_days: Type.Integer({
-    minimum: 1,
-    maximum: 36_500,
-    description: 'Days after which the record of a request is deleted.',
-  }),
-  usage_retention_days: Type.Integer({
-    minimum: 1,
-    maximum: 36_500,
-    description: 'Days after which usage by hour is deleted.',
-  }),
-  evidence: StringEnum(['optional', 'required'], {
-    description:
-      'Whether requests that cannot be recorded are answered (optional) or refused with 503 (required).',
-  }),
-  record_prompts: StringEnum(['off', 'masked', 'full'], {
-    description:
-      'Whether the texts of requests are recorded: not, as the firewall left them, or as they were ' +
-      'received. Requires RECORD_KEY.',
-  }),
-  prompt_retention_days: Type.Integer({
-    minimum: 1,
-    maximum: 36_500,
-    description: 'Days after which a recorded prompt is deleted, at the latest with its request.',
-  }),
-  max_prompt_chars: Type.Integer({
-    minimum: 1000,
-    maximum: 10_000_000,
-    description: 'Longer prompts are not recorded. Media does not count, and is never recorded.',
-  }),
-})
 
 /** Learned routing (docs/guides/learned-routing.md). */
 const RoutingSettings = StrictObject({
@@ -222,6 +190,12 @@ export const SettingsSchema = Type.Object(
       minLength: 16,
       description:
         'Secret that signs what alerts post to webhooks. Prefer the environment variable ALERT_SECRET.',
+    }),
+    ledger_export_secret: Secret({
+      minLength: 16,
+      description:
+        'Secret that signs what ledger.export posts to webhooks. Prefer the environment variable ' +
+        'LEDGER_EXPORT_SECRET.',
     }),
     smtp_password: Secret({
       minLength: 1,

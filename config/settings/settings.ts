@@ -37,8 +37,8 @@ import { SettingsError } from './settings-error.ts'
 /**
  * The settings of this process: the shipped defaults, overridden by the operator's file and then by the
  * environment. `eventstore_url`, `redis_url`, `ledger_url`, `admin_key`, `audit_export_secret`,
- * `guardrail_secret`, `approval_secret`, `alert_secret`, `smtp_password`, `oidc_client_secret`,
- * `record_key` and `features_key` are secrets: never log them.
+ * `guardrail_secret`, `approval_secret`, `alert_secret`, `ledger_export_secret`, `smtp_password`,
+ * `oidc_client_secret`, `record_key` and `features_key` are secrets: never log them.
  */
 export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers' | 'models'> {
   readonly plugins: readonly PluginEntry[]

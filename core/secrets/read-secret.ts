@@ -17,3 +17,16 @@ export async function readSecret(
     () => undefined,
   )
 }
+
+/** Returns a URL, or reads the one behind a reference. Errors name the reference, and never what is there. */
+export async function readSecretUrl(text: string): Promise<string> {
+  if (!isSecretReference(text)) return text
+  const url = await readSecret(text)
+  if (url === undefined) throw new Error(`there is no URL at ${text}`)
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw new Error(`what is at ${text} is not a URL`)
+  return url
+}
+
+export function isSecretReference(text: string): boolean {
+  return /^(env|file):/.test(text)
+}

@@ -1,5 +1,5 @@
 import type { Transporter } from 'nodemailer'
-import { readSecret } from '../../core/secrets/read-secret.ts'
+import { isSecretReference, readSecretUrl } from '../../core/secrets/read-secret.ts'
 import { createSignedWebhook, type SignedWebhook } from '../../providers/shared/signed-webhook.ts'
 import { formatBody, formatLines, formatSlack, formatTitle, type Message } from './messages.ts'
 import type { SmtpSettings, TargetRow } from './settings.ts'
@@ -38,15 +38,15 @@ export function createTargets({ secret, smtp, smtpPassword }: TargetOptions): Ta
   function create({ webhook, slack, email }: TargetRow): Target {
     if (webhook !== undefined)
       return {
-        label: `webhook ${isReference(webhook) ? webhook : new URL(webhook).origin}`,
+        label: `webhook ${isSecretReference(webhook) ? webhook : new URL(webhook).origin}`,
         send: async (message, signal) =>
-          webhookOf(await readUrl(webhook), secret).post(message.id, formatBody(message), signal),
+          webhookOf(await readSecretUrl(webhook), secret).post(message.id, formatBody(message), signal),
       }
     if (slack !== undefined)
       return {
         label: `slack ${slack}`,
         send: async (message, signal) =>
-          webhookOf(await readUrl(slack), undefined).post(message.id, formatSlack(message), signal),
+          webhookOf(await readSecretUrl(slack), undefined).post(message.id, formatSlack(message), signal),
       }
     const address = email ?? ''
     return { label: `email ${address}`, send: (message) => mailer.send(address, message) }
@@ -66,19 +66,6 @@ export function createTargets({ secret, smtp, smtpPassword }: TargetOptions): Ta
       await Promise.all([...webhooks.values()].map((webhook) => webhook.close()))
     },
   }
-}
-
-function isReference(text: string): boolean {
-  return /^(env|file):/.test(text)
-}
-
-/** Errors name the reference, and never what is there. */
-async function readUrl(text: string): Promise<string> {
-  if (!isReference(text)) return text
-  const url = await readSecret(text)
-  if (url === undefined) throw new Error(`there is no URL at ${text}`)
-  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw new Error(`what is at ${text} is not a URL`)
-  return url
 }
 
 const MAIL_TIMEOUT_MS = 10_000

@@ -7,16 +7,23 @@ import {
   type Exchange,
   GatewayError,
   type OperatorRegistry,
+  optional,
   type Reply,
   type ReplyTransform,
+  type Static,
+  StrictObject,
   settingsOf,
+  Type,
 } from '../../core/contract/index.ts'
 import { fromKoaError } from '../../core/http/errors.ts'
 import type { PluginEntry } from '../../core/pipeline/load.ts'
+import { ProcessServices } from '../../core/pipeline/process-services.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import { lazy } from '../../core/util/lazy.ts'
 import { GatewayState } from '../../projections/state.ts'
 import { Access, LastUse } from '../auth/index.ts'
+import { startExports } from './export/start-exports.ts'
+import type { ExportRow } from './export/targets.ts'
 import { forgetDeletedUsers } from './forget-deleted-users.ts'
 import { createLedgerAccess, Ledger, LedgerPeers, LedgerStore, ToolCallLedger } from './index.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
@@ -35,7 +42,17 @@ interface LedgerSettings {
   readonly evidence: 'optional' | 'required'
   readonly record_prompts: PromptSettings['recordPrompts']
   readonly max_prompt_chars: number
+  readonly export: readonly ExportRow[]
 }
+
+const ledgerOptions = StrictObject({
+  export_lease_seconds: Type.Integer({
+    minimum: 1,
+    maximum: 3600,
+    default: 20,
+    description: 'After what time another process takes over the exports of one that ended without a word.',
+  }),
+})
 
 /**
  * Records every inference request of an authenticated caller, and serves the records and what they sum up to.
@@ -46,16 +63,19 @@ export default definePlugin({
   after: ['auth'],
   before: ['dispatch'],
   replay: { type: 'pure' },
+  options: ledgerOptions,
   uses: {
+    process: ProcessServices,
     state: GatewayState,
     access: Access,
     store: LedgerStore,
     peers: LedgerPeers,
     settings: settingsOf<LedgerSettings>('ledger'),
     plugins: settingsOf<readonly PluginEntry[]>('plugins'),
+    exportSecret: optional(settingsOf<string | null>('ledger_export_secret')),
   },
   provides: [Ledger, LastUse, ToolCallLedger],
-  setup(_, { use, provide, operators, logger, metrics }) {
+  setup(options: Static<typeof ledgerOptions>, { use, provide, operators, logger, metrics }) {
     const { evidence, record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = use.settings
     const prompts = { recordPrompts, maxPromptChars, headers: lazy(() => listConditionHeaders(operators)) }
     if (recordPrompts === 'masked') requireFirewall(use.plugins)
@@ -70,6 +90,11 @@ export default definePlugin({
     peers?.onFlushLedger(flush)
     const settle = () => Promise.all([flush(), peers?.flushLedgers()])
     const reader = createLedgerReader(ledger, settle, logger)
+    const exports = startExports({
+      rows: use.process.isPrimary ? use.settings.export : [],
+      ...{ leaseSeconds: options.export_lease_seconds, secret: use.exportSecret ?? undefined },
+      ...{ ledger, logger, metrics },
+    })
     const stopDeletions = forgetDeletedUsers(accounts, reader, logger)
     /** Requests that are recorded before they have ended. */
     const recorded = new WeakSet<EndedExchange>()
@@ -233,7 +258,7 @@ export default definePlugin({
       errorCodes: { ...LEDGER_ERROR_CODES, ...PROMPT_ERROR_CODES },
       async close() {
         stopDeletions()
-        await Promise.all([writer.close(), toolCalls.close()])
+        await Promise.all([writer.close(), toolCalls.close(), exports.close()])
       },
     }
   },

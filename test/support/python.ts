@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -23,8 +23,13 @@ export function runPython(file: string, args: readonly string[]) {
 }
 
 /** As `whyNoPython`, for the libraries that `.ci/python` installs. */
-export function whyNoCloudLibrary(module: 'botocore' | 'google.auth' | 'msal'): string | undefined {
+export function whyNoCloudLibrary(module: 'botocore' | 'google.auth' | 'moto' | 'msal'): string | undefined {
   return whyNoPython([module], PYTHON)
+}
+
+/** Starts a program of the libraries that `.ci/python` installs. */
+export function spawnPython(args: readonly string[]) {
+  return spawn(PYTHON, args, { stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 /**

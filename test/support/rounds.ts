@@ -43,6 +43,8 @@ export const ROUNDS = {
   killedAfter: choose([1, 75, 150], [1, 20, 75, 150, 300]),
   /** Kills of a gateway while it refuses requests. */
   ledgerKills: choose(1, 20),
+  /** Kills of a gateway while it exports records. */
+  exportKills: choose(4, 20, 2),
   /** Whether a test waits for a minute until reservations have ended. */
   awaitsExpiry: choose(false, true),
   /** Kills of an event store of one node while clients change rules. */

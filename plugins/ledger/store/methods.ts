@@ -1,6 +1,7 @@
 import type { SetAsideFile } from '../../../core/event-log/sqlite/damaged-files.ts'
 import type { EncryptionKey } from '../../../core/secrets/encryption-keys.ts'
 import type { LedgerLocation } from './database.ts'
+import type { ExportClaim, ExportPage, ExportProgress, ExportQuery, ExportState } from './export-queue.ts'
 import type {
   FeedbackOutcome,
   FeedbackPage,
@@ -81,6 +82,12 @@ const STORE_METHODS = {
   listSessions: read<SessionQuery, SessionPage>(15_000),
   /** Returns what happened in a session, in order. */
   listSteps: read<StepQuery, StepPage>(15_000),
+  /** Registers a target of the export, and takes or renews its lease. */
+  claimExport: write<ExportClaim, ExportState>(15_000),
+  /** Resolves with false if another process has the target by now. */
+  saveExport: write<ExportProgress, boolean>(15_000),
+  /** Returns records in the order in which they were committed. */
+  readExport: read<ExportQuery, ExportPage>(15_000),
   /** Deletes a response for good. */
   deleteResponse: write<string, void>(5000),
 }

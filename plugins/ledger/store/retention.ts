@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import { sweepAssumedCosts } from './assumed-costs.ts'
+import { sweepExports } from './export-queue.ts'
 import { sweepPrompts } from './prompts.ts'
 import { DAY_MS, firstIdAt, HOURS_PER_DAY, slotOf } from './record-id.ts'
 import { sweepResponses } from './responses.ts'
@@ -35,6 +36,7 @@ export async function sweepLedger(
     (await sweepToolCalls(db, dayStart(requestDays), dayStart(Math.min(promptDays, requestDays)))) ||
     (await sweepRequests(db, oldestId)) ||
     (await sweepSessions(db, dayStart(requestDays))) ||
+    (await sweepExports(db, dayStart(requestDays))) ||
     (await sweepErrors(db, today - requestDays - 1)) ||
     (await sweepLists(db, today - requestDays - 1)) ||
     (await sweepUsage(db, today - usageDays))

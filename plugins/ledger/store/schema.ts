@@ -60,6 +60,7 @@ function listMigrations(engine: LedgerEngine): Record<string, Migration> {
     '1.1-deployments': { up: addDeployments },
     '1.2-tool-calls': { up: (db) => addToolCalls(db, engine) },
     '1.3-sessions': { up: (db) => addSessions(db, engine) },
+    '1.4-exports': { up: (db) => addExports(db, engine) },
   }
 }
 
@@ -83,7 +84,10 @@ function usageBy(...key: readonly string[]): Table {
   return { columns: { ...columns, ...COUNTED }, key, clustered: true }
 }
 
-const TABLES: Readonly<Record<Exclude<keyof LedgerTables, 'tool_calls' | 'sessions'>, Table>> = {
+/** Tables that a later migration has added. */
+type LaterTable = 'tool_calls' | 'sessions' | 'export_clock' | 'export_parts' | 'export_targets'
+
+const TABLES: Readonly<Record<Exclude<keyof LedgerTables, LaterTable>, Table>> = {
   ledger: { columns: { log_id: 'text' } },
   requests: {
     columns: {
@@ -323,6 +327,29 @@ async function addSessions(db: Kysely<unknown>, engine: LedgerEngine): Promise<v
         .groupBy(['user_id', 'session']),
     )
     .execute()
+}
+
+const EXPORTS: Readonly<Record<string, Table>> = {
+  export_clock: { columns: { id: 'integer', last: 'bigint' }, key: ['id'] },
+  export_parts: {
+    columns: { last: 'bigint', kind: 'text', ids: 'text', written: 'bigint' },
+    key: ['last'],
+  },
+  export_targets: {
+    columns: {
+      name: 'text',
+      position: 'bigint',
+      pending: 'bigint?',
+      owner: 'text?',
+      lease_end: 'bigint',
+      seen: 'bigint',
+    },
+    key: ['name'],
+  },
+}
+
+async function addExports(db: Kysely<unknown>, engine: LedgerEngine): Promise<void> {
+  for (const [name, table] of Object.entries(EXPORTS)) await createTable(db, engine, name, table)
 }
 
 const POSTGRES_TYPES = {

@@ -1,5 +1,6 @@
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
+import { claimExport, readExport, saveExport } from './export-queue.ts'
 import {
   addSignal,
   deleteImported,
@@ -109,6 +110,9 @@ function createLedgerStore(
     listToolCalls: (query) => listToolCalls(db, cipher, query),
     listSessions: (query) => listSessions(db, query),
     listSteps: (query) => listSteps(db, query),
+    claimExport: (claim) => inTurn(() => claimExport(db, engine, claim)),
+    saveExport: (progress) => inTurn(() => saveExport(db, progress)),
+    readExport: (query) => readExport(db, query),
     saveResponse: responses.save,
     findResponse: (id) => responses.find(id, Date.now()),
     async deleteResponse(id) {

@@ -14,6 +14,10 @@ export interface LedgerTables {
   responses: ResponseRow
   sessions: SessionRow
   tool_calls: Omit<ToolCallRow, 'id'> & { id: Generated<number> }
+  /** One row, with the number of the last record; empty until something is exported. */
+  export_clock: { id: number; last: number }
+  export_parts: ExportPartRow
+  export_targets: ExportTargetRow
   feedback: FeedbackRow
   rated_prompts: RatedPromptRow
   assumed_costs: AssumedCostRow
@@ -57,6 +61,29 @@ export interface SessionRow {
   /** When its first and its last request or call came: Unix times in milliseconds. */
   first_seen: number
   last_seen: number
+}
+
+/** Records that a transaction has written, by numbers. See `numberRecords`. */
+export interface ExportPartRow {
+  /** Number of the last of them. */
+  last: number
+  kind: 'request' | 'tool_call'
+  /** Their ids in the table of the kind: JSON, in order. */
+  ids: string
+  /** Unix time in milliseconds. */
+  written: number
+}
+
+/** See `ExportState`. */
+export interface ExportTargetRow {
+  name: string
+  position: number
+  pending: number | null
+  /** The process that exports, and until when others leave the target to it. */
+  owner: string | null
+  lease_end: number
+  /** When a process has last asked for it. */
+  seen: number
 }
 
 /** A call of a tool. */

@@ -3,6 +3,7 @@ import type { RuleOrigin, Warning } from '../../../core/contract/index.ts'
 import { addRuleHits, type RuleHits } from './add-to-usage.ts'
 import type { Dictionary } from './dictionary.ts'
 import { insertAll } from './insert-rows.ts'
+import { numberRecords } from './number-records.ts'
 import { type PromptCipher, PromptKeyError } from './prompt-cipher.ts'
 import { HOUR_MS } from './record-id.ts'
 import { noteSessions } from './sessions.ts'
@@ -135,7 +136,19 @@ export async function writeToolCalls(
       transaction,
       ruled.filter(isNew).map((call) => toRuleHits(call, dictionary)),
     )
+    await numberRecords(transaction, 'tool_call', await findCallIds(transaction, calls.filter(isNew)))
   })
+}
+
+/** Returns the numbers of calls, in the order in which they were inserted. */
+async function findCallIds(
+  db: Kysely<LedgerTables>,
+  calls: readonly NewToolCall[],
+): Promise<readonly number[]> {
+  if (calls.length === 0) return []
+  const ids = calls.map(({ id }) => id)
+  const found = db.selectFrom('tool_calls').select('id').where('request_id', 'in', ids)
+  return (await found.orderBy('id').execute()).map(({ id }) => id)
 }
 
 function toRuleHits(

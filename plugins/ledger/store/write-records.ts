@@ -3,6 +3,7 @@ import { timeOfRequestId } from '../../../core/util/ids.ts'
 import { addToUsage } from './add-to-usage.ts'
 import type { Dictionary } from './dictionary.ts'
 import { insertAll } from './insert-rows.ts'
+import { numberRecords } from './number-records.ts'
 import type { PromptCipher } from './prompt-cipher.ts'
 import type { LedgerRecord } from './record.ts'
 import { nextRecordId, slotOf, timeOfRecordId } from './record-id.ts'
@@ -140,6 +141,11 @@ async function insertRows(
   await addToUsage(
     db,
     rows.map(({ request, rules }) => ({ request, rules, measures: toMeasures(request) })),
+  )
+  await numberRecords(
+    db,
+    'request',
+    rows.map(({ request: { id } }) => id),
   )
 }
 

@@ -75,7 +75,8 @@ describe('the ledger on SQLite', () => {
       'alter table requests drop column session',
       'drop index tool_calls_by_session',
       'create index tool_calls_by_session on tool_calls (session, id)',
-      "delete from kysely_migration where name = '1.3-sessions'",
+      ...['clock', 'parts', 'targets'].map((name) => `drop table export_${name}`),
+      "delete from kysely_migration where name >= '1.3-sessions'",
     ])
       database.exec(statement)
     database.close()
