@@ -7,6 +7,7 @@ import { forgetDrafts } from './lib/drafts.ts'
 import { href, type PageProps, route } from './lib/router.ts'
 import { session } from './lib/session.ts'
 import { THEMES, type Theme, theme } from './lib/theme.ts'
+import { Finder } from './ui/finder.tsx'
 import { Icon } from './ui/icon.tsx'
 
 export interface ConsolePage {
@@ -53,6 +54,7 @@ export function Shell({ groups, current, children }: ShellProps) {
             <Icon shapes={Menu} /> Menu
           </button>
         </div>
+        <Finder pages={groups.flatMap(toEntries)} />
         <nav aria-label="Pages">
           {groups.map((group) => (
             <NavigationGroup key={group.title} group={group} current={current} />
@@ -66,6 +68,11 @@ export function Shell({ groups, current, children }: ShellProps) {
     </div>
   )
 }
+
+const toEntries = ({ title: note, pages }: PageGroup) =>
+  pages
+    .filter(({ isFor }) => isFor())
+    .map(({ path, title }) => ({ kind: 'Page', name: title, note, href: href(`/${path}`) }))
 
 function NavigationGroup({ group, current }: { readonly group: PageGroup; readonly current: string }) {
   const pages = group.pages.filter(({ isFor }) => isFor())

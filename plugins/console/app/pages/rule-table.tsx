@@ -5,7 +5,7 @@ import { formatCount } from '../lib/format.ts'
 import { href } from '../lib/router.ts'
 import { summarizeRule } from '../ui/diff.tsx'
 import { type Column, Table } from '../ui/list.tsx'
-import { Empty, Panel } from '../ui/page.tsx'
+import { Empty, Panel, useAddress } from '../ui/page.tsx'
 import { ActionBadge, Badge } from '../ui/values.tsx'
 
 interface RuleTableProps {
@@ -129,10 +129,11 @@ interface RuleProps {
 }
 
 function RuleName({ draft }: RuleProps) {
-  const { stored, content, isRemoved } = draft
+  const { key, stored, content, isRemoved } = draft
   return (
     <>
-      {content.action ? <ActionBadge action={String(content.action)} /> : null} <b>{content.name}</b>{' '}
+      {content.action ? <ActionBadge action={String(content.action)} /> : null}{' '}
+      <b {...useAddress<HTMLElement>('rule', key)}>{content.name}</b>{' '}
       {!content.is_enabled && <Badge>disabled</Badge>} {!stored && <Badge tone="good">new</Badge>}
       {stored && isChangedDraft(draft) && (
         <Badge tone="info">{isRemoved ? 'deleted' : describeChange(draft)}</Badge>

@@ -40,7 +40,7 @@ function ColumnChoice<Item>({ name, columns }: Pick<TableToolsProps<Item>, 'name
   return (
     <PopupButton label="Columns">
       {() => (
-        <div class="column-choice">
+        <div class="popup-menu">
           {columns.slice(1).map(({ title }) => (
             <CheckField
               key={title}

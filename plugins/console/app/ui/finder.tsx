@@ -1,0 +1,22 @@
+import { useState } from 'preact/hooks'
+import type { PaletteEntry } from '../lib/palette.ts'
+import { Palette } from './palette.tsx'
+import { ShortcutsDialog, useShortcuts } from './shortcuts.tsx'
+
+const KEY = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘ K' : 'Ctrl K'
+
+/** The button that opens the palette, and the keys of all pages. */
+export function Finder({ pages }: { readonly pages: readonly PaletteEntry[] }) {
+  const [opened, setOpened] = useState<'palette' | 'help'>()
+  const close = () => setOpened(undefined)
+  useShortcuts({ openPalette: () => setOpened('palette'), openHelp: () => setOpened('help') })
+  return (
+    <>
+      <button type="button" class="find" onClick={() => setOpened('palette')}>
+        Find <kbd>{KEY}</kbd>
+      </button>
+      {opened === 'palette' && <Palette pages={pages} onClose={close} />}
+      {opened === 'help' && <ShortcutsDialog onClose={close} />}
+    </>
+  )
+}
