@@ -5,7 +5,7 @@ import { newUser } from '../../support/new-user.ts'
 import { firewallRule, newPolicy } from '../../support/policies.ts'
 
 const PAGE_SIZE = 500
-const USERS = 3000
+const USERS = 5000
 
 /** A page of many users, as `GET /admin/users` returns it. */
 function pageOfUsers(address: string): object {
@@ -18,6 +18,33 @@ function pageOfUsers(address: string): object {
   })
   const next = first + PAGE_SIZE
   return { data, next_cursor: next > USERS ? null : String(next) }
+}
+
+const REQUESTS = 100_000
+
+/** A page of many requests, as `GET /admin/requests` returns it. */
+function pageOfRequests(query: URLSearchParams): object {
+  const first = Number(query.get('cursor') ?? '1')
+  const count = Math.min(Number(query.get('limit')), REQUESTS + 1 - first)
+  const data = Array.from({ length: count }, (_, index) => toRequest(first + index))
+  const next = first + count
+  return { data, next_cursor: next > REQUESTS ? null : String(next) }
+}
+
+function toRequest(number: number): object {
+  return {
+    ...{ x_request_id: `req_${number}`, time: new Date(1.77e12 - number * 1000).toISOString() },
+    ...{ user_id: (number % 50) + 1, key_id: 'key_1', group_ids: [], endpoint: '/v1/chat/completions' },
+    ...{ outcome: 'answered', status: number % 40 === 0 ? 502 : 200, requested_model: 'auto' },
+    ...{ routing_mode: 'balance', routing_reason: null, provider: 'openai', model: 'gpt-4o-mini' },
+    ...{ deployment: null, attempts: [], rules_position: 7, warnings: [] },
+    rule_trace:
+      number % 9 === 0 ? [{ kind: 'firewall', rule_id: 1, action: 'mask', outcome: 'applied' }] : [],
+    tokens: { input: 100 + (number % 900), cached: 0, cache_write: 0, output: number % 500, reasoning: 0 },
+    ...{ cost_usd: (number % 1000) / 100, latency_ms: number % 3000, first_token_ms: null, stream: false },
+    ...{ cache_hit: false, aborted: false, trace_id: null, session_id: null, router: null },
+    ...{ routing_arm: null, shadow_of: null, signals: [], feedback: [] },
+  }
 }
 
 describe('long lists of the console', () => {
@@ -38,18 +65,58 @@ describe('long lists of the console', () => {
       await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
       most = Math.max(most, await rows.count())
     }
-    expect(most).to.be.within(50, 250)
+    expect(most).to.be.within(40, 250)
     const row = page.locator('tr', { has: last })
     expect(await row.getAttribute('aria-rowindex')).to.equal(String(USERS + 1))
     await checkAccessibility('the end of a long list')
 
     await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
     await page
-      .getByRole('link', { name: /^user 1[45]\d\d$/ })
+      .getByRole('link', { name: /^user 2[45]\d\d$/ })
       .first()
       .waitFor()
     await page.evaluate('scrollTo(0, 0)')
     await page.getByRole('link', { name: 'user 1', exact: true }).waitFor()
+  })
+
+  it('of 100,000 requests stay as small, and are sorted up to 5,000', async () => {
+    const { page, open } = console.window
+    const limits: number[] = []
+    await page.route('**/admin/requests?*', (route) => {
+      const { searchParams } = new URL(route.request().url())
+      limits.push(Number(searchParams.get('limit')))
+      return route.fulfill({ json: pageOfRequests(searchParams) })
+    })
+    await open('/requests?from=365d')
+    const last = page.locator(`tr[aria-rowindex="${REQUESTS + 1}"]`)
+    let most = 0
+    while ((await last.count()) === 0) {
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
+      most = Math.max(most, await page.locator('tbody tr').count())
+    }
+    expect(most).to.be.within(40, 250)
+    // Pages grow, so that it takes few of them.
+    expect(limits.length).to.be.at.most(250)
+    await page.getByText('100K rows', { exact: true }).waitFor()
+    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)')
+    await page.locator(`a[href*="req_${REQUESTS / 2}"]`).waitFor({ state: 'attached' })
+
+    await page.unroute('**/admin/requests?*')
+    let pages = 0
+    await page.route('**/admin/requests?*', (route) => {
+      pages += 1
+      return route.fulfill({ json: pageOfRequests(new URL(route.request().url()).searchParams) })
+    })
+    await open('/requests?from=90d&sort=-Cost')
+    await page.getByText(/^Sorted: the first 5,\d\d\d rows\. There are more\.$/).waitFor()
+    const costs = await page.locator('tbody td.number:nth-last-child(2)').allTextContents()
+    const sorted = costs.map((text) => Number(text.slice(1))).toSorted((a, b) => b - a)
+    expect(costs.map((text) => Number(text.slice(1)))).to.deep.equal(sorted)
+    const read = pages
+    await page.evaluate('scrollTo(0, 2000)')
+    await page.waitForLoadState('networkidle')
+    expect(pages, 'pages that are read without a need').to.equal(read)
   })
 
   it('of users are searched by name', async () => {

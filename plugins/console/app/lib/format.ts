@@ -7,6 +7,10 @@ const DATE_TIME = createTimeFormat({ dateStyle: 'medium', timeStyle: 'medium' })
 const COUNT = new Intl.NumberFormat()
 const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 
+const usdFormat = (digits: number) =>
+  new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits })
+const [MICRO_USD, SMALL_USD, USD] = [usdFormat(6), usdFormat(4), usdFormat(2)]
+
 export function formatTime(time: string | number): string {
   return DATE_TIME(time)
 }
@@ -37,8 +41,7 @@ export function formatCount(count: number): string {
 export function formatUsd(usd: number | null | undefined): string {
   if (usd == null) return 'unknown'
   if (usd === 0) return '$0'
-  const digits = usd < 0.01 ? 6 : usd < 1 ? 4 : 2
-  return `$${usd.toLocaleString(undefined, { minimumFractionDigits: 2, maximumFractionDigits: digits })}`
+  return `$${(usd < 0.01 ? MICRO_USD : usd < 1 ? SMALL_USD : USD).format(usd)}`
 }
 
 export function formatMs(ms: number | null | undefined): string {

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { formatCount } from '../lib/format.ts'
 import { type CellValue, type Sort, sumRows } from '../lib/table.ts'
 import { TableTools } from './table-tools.tsx'
@@ -105,8 +106,11 @@ function Totals<Item>({ view: { columns, rows, isComplete } }: { readonly view: 
 
 function Total<Item>({ column, rows }: { readonly column: Column<Item>; readonly rows: readonly Item[] }) {
   const { total, value, format } = column
-  if (typeof total === 'function') return <>{total(rows)}</>
-  return <>{value && showValue(sumRows(rows, value), format)}</>
+  // Scrolling renders the table again, and there may be many rows.
+  return useMemo(() => {
+    if (typeof total === 'function') return <>{total(rows)}</>
+    return <>{value && showValue(sumRows(rows, value), format)}</>
+  }, [rows, column])
 }
 
 function showValue(value: CellValue, format: ((value: number) => string) | undefined): ComponentChildren {

@@ -56,7 +56,7 @@ export function VirtualList<Item>({ class: className, items, children }: Virtual
 }
 
 /** Blocks are shown this far outside of the window, so that scrolling does not show gaps. */
-const MARGIN_PX = 800
+const MARGIN_PX = 500
 
 const MIN_ROW_PX = 30
 
