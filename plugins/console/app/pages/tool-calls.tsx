@@ -55,7 +55,11 @@ function ToolCallList() {
   return (
     <PageLayout title="Tool calls" actions={<RangePicker hasAll />}>
       <Filters filters={filters} />
-      <PagedList<ToolCall> path={path} query={{ ...chosen, limit: 50 }} empty="No tool calls match.">
+      <PagedList<ToolCall>
+        path={path}
+        query={{ ...chosen, limit: 50 }}
+        empty="No tool calls match. Choose a longer range, or fewer filters. Agents call the tools of servers at /mcp."
+      >
         {(calls) => (
           <VirtualTable
             name="tool-calls"

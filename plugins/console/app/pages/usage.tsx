@@ -20,6 +20,7 @@ import { type Column, VirtualTable } from '../ui/list.tsx'
 import { Empty, PageLayout, Panel, ResourceView, Tabs } from '../ui/page.tsx'
 import type { PlotContent } from '../ui/plot.ts'
 import { RangePicker } from '../ui/range-picker.tsx'
+import { ViewsButton } from '../ui/views.tsx'
 import { BudgetLine, BudgetPanel } from './budgets.tsx'
 import { requestsHref, toMarks } from './overview.tsx'
 
@@ -43,6 +44,7 @@ export function UsagePage() {
         <>
           <Tabs label="By" tabs={dimensions} current={by} onSelect={(by) => setQuery({ by })} />
           <RangePicker />
+          <ViewsButton />
         </>
       }
     >
@@ -152,7 +154,11 @@ function UsageTable({ rows, by }: { readonly rows: readonly Usage[]; readonly by
   const sorted =
     by === 'day' ? rows : rows.toSorted((a, b) => b.cost_usd - a.cost_usd || b.requests - a.requests)
   const columns: readonly Column<Usage>[] = [
-    { title: by, value: (row) => nameOf(row, by), cell: (row) => <RowName by={by} row={row} /> },
+    {
+      title: by.replace(/^./, (letter) => letter.toUpperCase()),
+      value: (row) => nameOf(row, by),
+      cell: (row) => <RowName by={by} row={row} />,
+    },
     { title: 'Requests', ...COUNT, ...total, value: ({ requests }) => requests },
     { title: 'Errors', ...COUNT, ...total, value: ({ errors }) => errors },
     { title: 'Tokens in', ...COUNT, ...total, value: ({ tokens }) => tokens.input },

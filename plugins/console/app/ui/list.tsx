@@ -25,6 +25,9 @@ export function Table<Item>(props: TableProps<Item>) {
   )
 }
 
+/** The totals of longer tables are above the rows: nobody would see them below. */
+const MAX_BELOW = 50
+
 interface TableFrameProps<Item> extends TableProps<Item> {
   readonly view: TableView<Item>
   /** If not all rows are in the document. */
@@ -34,6 +37,8 @@ interface TableFrameProps<Item> extends TableProps<Item> {
 
 function TableFrame<Item>({ view, rowCount, children, ...props }: TableFrameProps<Item>) {
   const { columns } = view
+  const hasTotals = columns.some(({ total }) => total !== undefined) && props.items.length > 1
+  const isLong = props.items.length > MAX_BELOW
   return (
     <>
       {props.name !== undefined && <TableTools {...props} name={props.name} view={view} />}
@@ -45,10 +50,13 @@ function TableFrame<Item>({ view, rowCount, children, ...props }: TableFrameProp
                 <Heading key={column.title} column={column} view={view} />
               ))}
             </tr>
+            {hasTotals && isLong && <Totals view={view} />}
           </thead>
           {children}
-          {columns.some(({ total }) => total !== undefined) && props.items.length > 1 && (
-            <Totals view={view} />
+          {hasTotals && !isLong && (
+            <tfoot>
+              <Totals view={view} />
+            </tfoot>
           )}
         </table>
       </div>
@@ -92,15 +100,13 @@ function nextSort(sort: Sort | undefined, by: string, isNumber: boolean): Sort |
 function Totals<Item>({ view: { columns, rows, isComplete } }: { readonly view: TableView<Item> }) {
   const label = isComplete ? 'Total' : `Total of ${formatCount(rows.length)} loaded`
   return (
-    <tfoot>
-      <tr>
-        {columns.map((column, index) => (
-          <td key={column.title} class={column.kind === 'number' ? column.kind : undefined}>
-            {column.total ? <Total column={column} rows={rows} /> : index === 0 && label}
-          </td>
-        ))}
-      </tr>
-    </tfoot>
+    <tr class="totals">
+      {columns.map((column, index) => (
+        <td key={column.title} class={column.kind === 'number' ? column.kind : undefined}>
+          {column.total ? <Total column={column} rows={rows} /> : index === 0 && label}
+        </td>
+      ))}
+    </tr>
   )
 }
 
