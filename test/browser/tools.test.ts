@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
 import type { Browser, Locator } from 'playwright-core'
@@ -238,6 +239,13 @@ describe('the pages about tools in a browser', () => {
     await checkScreens('tool-calls')
     await page.getByLabel('Verdict').selectOption('denied')
     await page.getByRole('row').filter({ hasText: 'allowed' }).waitFor({ state: 'detached' })
+    await page.getByRole('combobox', { name: 'Group' }).waitFor()
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Export CSV' }).click()
+    const [titles, ...lines] = (await readFile(await (await download).path(), 'utf8')).trimEnd().split('\r\n')
+    expect(titles).to.contain('arguments_digest')
+    expect(lines).to.have.length(1)
+    expect(lines[0]).to.contain('tool_denied')
     await page.getByRole('row').getByRole('link').first().click()
     await page.getByRole('region', { name: 'Rules' }).getByText('Not the secret').waitFor()
     await checkScreens('tool-call')

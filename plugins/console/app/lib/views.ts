@@ -10,7 +10,7 @@ export interface SavedView {
   readonly columns?: readonly string[] | undefined
 }
 
-/** By page: the first segment of its address, which is the name of its table, too. */
+/** By the path of the page, which is the name of its table, too. */
 export const savedViews = storedSignal<Readonly<Record<string, readonly SavedView[]>>>(
   'signalbox.views',
   {},

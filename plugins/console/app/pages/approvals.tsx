@@ -1,6 +1,7 @@
 import { post } from '../lib/api.ts'
 import { useData, useInterval, useResource } from '../lib/data.ts'
 import { humanize } from '../lib/format.ts'
+import { users } from '../lib/names.ts'
 import { readPendingApprovals } from '../lib/pending-approvals.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { Approval, ApprovalDetails } from '../lib/schemas.ts'
@@ -58,7 +59,9 @@ function ApprovalList() {
             version={pending.data.data.map(({ id }) => id).join()}
             empty="No approvals match. Tool rules with the action require_approval ask for them."
           >
-            {(approvals) => <VirtualTable columns={COLUMNS} items={approvals} keyOf={({ id }) => id} />}
+            {(approvals) => (
+              <VirtualTable name="approvals" columns={COLUMNS} items={approvals} keyOf={({ id }) => id} />
+            )}
           </PagedList>
         </>
       )}
@@ -73,18 +76,28 @@ const linkOf = ({ id }: Approval) => href(`/approvals/${id}`)
 const COLUMNS: readonly Column<Approval>[] = [
   {
     title: 'Asked',
+    value: ({ created_at }) => created_at,
     cell: (approval) => (
       <a href={linkOf(approval)}>
         <Time value={approval.created_at} />
       </a>
     ),
   },
-  { title: 'Status', cell: ({ status }) => <ApprovalBadge status={status} /> },
-  { title: 'Tool', cell: nameOf },
-  { title: 'User', cell: ({ user_id }) => <UserLink id={user_id} /> },
-  { title: 'Rule', class: 'clip', cell: ({ rule_name }) => rule_name },
+  {
+    title: 'Status',
+    value: ({ status }) => humanize(status),
+    cell: ({ status }) => <ApprovalBadge status={status} />,
+  },
+  { title: 'Tool', value: nameOf },
+  {
+    title: 'User',
+    value: ({ user_id }) => users.of(user_id),
+    cell: ({ user_id }) => <UserLink id={user_id} />,
+  },
+  { title: 'Rule', class: 'clip', value: ({ rule_name }) => rule_name },
   {
     title: 'Decided',
+    value: ({ decided_at }) => decided_at,
     cell: ({ decided_at }) => (decided_at ? <Time value={decided_at} /> : <span class="muted">–</span>),
   },
 ]

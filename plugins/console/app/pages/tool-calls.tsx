@@ -58,7 +58,7 @@ function ToolCallList() {
       <PagedList<ToolCall>
         path={path}
         query={{ ...chosen, limit: 50 }}
-        empty="No tool calls match. Choose a longer range, or fewer filters. Agents call the tools of servers at /mcp."
+        empty="No tool calls match. Agents call tools of the tool servers at /mcp."
       >
         {(calls) => (
           <VirtualTable

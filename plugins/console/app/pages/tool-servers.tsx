@@ -120,6 +120,7 @@ const ServerPages = createResourcePages<ToolServer>({
   columns: [
     {
       title: 'Server',
+      value: ({ name }) => name,
       cell: ({ id, name, is_enabled }) => (
         <>
           <a href={serverHref(id)}>{name}</a> {!is_enabled && <Badge>disabled</Badge>}
@@ -129,6 +130,8 @@ const ServerPages = createResourcePages<ToolServer>({
     {
       title: 'Tools',
       kind: 'number',
+      value: ({ tools }) => tools,
+      total: 'sum',
       cell: ({ id, tools, undecided_tools: undecided = 0 }) => (
         <>
           {undecided > 0 && (
@@ -140,9 +143,13 @@ const ServerPages = createResourcePages<ToolServer>({
         </>
       ),
     },
-    { title: 'Address', class: 'clip', cell: addressOf },
-    { title: 'Authentication', cell: ({ auth }) => AUTH_LABELS[auth.type] },
-    { title: 'By default', cell: ({ default: action }) => <DefaultBadge action={action} /> },
+    { title: 'Address', class: 'clip', value: ({ url, program }) => url ?? program, cell: addressOf },
+    { title: 'Authentication', value: ({ auth }) => AUTH_LABELS[auth.type] },
+    {
+      title: 'By default',
+      value: ({ default: action }) => action,
+      cell: ({ default: action }) => <DefaultBadge action={action} />,
+    },
   ],
   rowClass: ({ is_enabled }) => (is_enabled ? '' : 'off'),
   summary: (server) => (
@@ -276,6 +283,7 @@ function Refreshed({ listed, refused, ...changes }: ToolRefresh) {
 const toolColumns = ({ id }: ToolServer): readonly Column<Tool>[] => [
   {
     title: 'Tool',
+    value: ({ name }) => name,
     cell: ({ name, removed_at }) => (
       <>
         <a href={toolHref(id, name)}>{name}</a> {removed_at && <Badge>no longer listed</Badge>}
@@ -284,6 +292,7 @@ const toolColumns = ({ id }: ToolServer): readonly Column<Tool>[] => [
   },
   {
     title: 'Newest definition',
+    value: ({ status }) => status,
     cell: ({ status, revision, findings }) => (
       <>
         <Badge tone={TOOL_TONES[status]}>{status}</Badge>
@@ -297,7 +306,7 @@ const toolColumns = ({ id }: ToolServer): readonly Column<Tool>[] => [
     cell: ({ served_revision }) =>
       served_revision === null ? <span class="muted">not served</span> : `revision ${served_revision}`,
   },
-  { title: 'Seen', cell: ({ seen_at }) => <Time value={seen_at} /> },
+  { title: 'Seen', value: ({ seen_at }) => seen_at, cell: ({ seen_at }) => <Time value={seen_at} /> },
 ]
 
 function FindingsBadge({ count }: { readonly count: number }) {

@@ -20,7 +20,7 @@ export function TableTools<Item>({ name, columns, csv, view }: TableToolsProps<I
       <span class="muted">{describeRows(view)}</span>
       <span class="actions">
         <ColumnChoice name={name} columns={columns} />
-        <ExportButton name={name} csv={csv} view={view} />
+        {(csv || columns.some(({ value }) => value)) && <ExportButton name={name} csv={csv} view={view} />}
       </span>
     </div>
   )

@@ -6,7 +6,8 @@ import { PopupButton } from './popup.tsx'
 
 /** Opens, saves and removes views of the page. */
 export function ViewsButton() {
-  const [page = ''] = route.value.path
+  // Users begin with their requests, at an address without a page.
+  const page = route.value.path.join('/') || 'requests'
   const views = savedViews.value[page] ?? []
   const current = views.find(isOpenView)
   return (
