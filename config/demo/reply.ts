@@ -49,6 +49,7 @@ export function addDemoReply(
   const tries = isFixed ? [...targets, ...targets] : targets.slice(0, 3)
   const isOut = random.chance(0.004)
   let latencyMs = 4 + random.integer(9)
+  Object.assign(exchange, { decidedAt: latencyMs })
   if (isHit) {
     exchange.target = targets[0] as Target
     recordReply(exchange, { input, output }, costOf)

@@ -55,6 +55,7 @@ export function createDemoTraffic(services: TrafficServices, random: Random): De
     }
     const [call, caller] = [{ account, requestId: id }, callers.snapshot(account)]
     const { exchange, error: refusal } = await decideAgain(parsers[endpoint], body, call, caller, services)
+    Object.assign(exchange, { admittedAt: 0, readAt: 1 })
     const prompt = toRecordedPrompt(exchange, refusal === undefined, prompts)
     const decided = { ...request, ...ended, exchange, prompt }
     if (refusal !== undefined)

@@ -31,6 +31,10 @@ export interface Exchange {
   readonly state: DefaultState
   /** `performance.now()` when the request arrived. */
   readonly startedAt: number
+  /** When it was admitted, when its body was read, and when it was decided, as of `performance.now()`. */
+  readonly admittedAt?: number | undefined
+  readonly readAt?: number | undefined
+  readonly decidedAt?: number | undefined
   /**
    * The rules of the policies that applied to the user when the request arrived, in evaluation order. They
    * precede the user's own.

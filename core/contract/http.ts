@@ -20,6 +20,8 @@ export interface GatewayFields {
   readonly requestId: string
   /** `performance.now()` when the request arrived. */
   readonly startedAt: number
+  /** `performance.now()` when an inference request was admitted: its body is read next. */
+  admittedAt?: number
   readonly client: ClientConnection
   readonly res: DefaultHeaders
   /** Path of the matched endpoint, such as `/v1/routing-rules/:id`; undefined if there is none. */

@@ -122,11 +122,13 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
 
-  return (ctx: GatewayContext, next: Next): Promise<void> =>
-    read(ctx).then(next, (error: unknown) => {
+  return (ctx: GatewayContext, next: Next): Promise<void> => {
+    ctx.admittedAt = performance.now()
+    return read(ctx).then(next, (error: unknown) => {
       ctx.req.unpipe()
       throw toBodyError(error, limit)
     })
+  }
 }
 
 /** The connection has checked the size of the message. */

@@ -4,7 +4,6 @@ import {
   type Admission,
   type Dialect,
   type EndedExchange,
-  type Exchange,
   type GatewayContext,
   GatewayError,
   type GatewayMiddleware,
@@ -201,7 +200,7 @@ export type RequestParser = Pick<
 export function createExchange(
   parser: RequestParser,
   body: JsonObject,
-  ctx: RequestContext & Pick<Admission, 'res'>,
+  ctx: RequestContext & Pick<Admission, 'res'> & Pick<GatewayContext, 'admittedAt'>,
   { account, policies, policyPosition, rules }: CallerSnapshot,
 ): MaybePromise<EndedExchange> {
   return chain(parser.parseRequest(body, ctx), (request) => ({
@@ -214,6 +213,9 @@ export function createExchange(
     headers: ctx.headers,
     state: ctx.state,
     startedAt: ctx.startedAt,
+    admittedAt: ctx.admittedAt,
+    readAt: performance.now(),
+    decidedAt: undefined,
     policies,
     rules,
     rulesPosition: rulesPositionOf({ account, rules, policyPosition }),
@@ -244,11 +246,12 @@ type Decide = NonNullable<PluginParts['decide']>
 
 /** Runs functions in turn. A middleware for each would take a promise and a function per request. */
 function inTurn(decides: readonly Decide[]): GatewayMiddleware {
-  function run(exchange: Exchange, from: number): MaybePromise<void> {
+  function run(exchange: OpenExchange, from: number): MaybePromise<void> {
     for (let index = from; index < decides.length; index++) {
       const decided = decides[index]?.(exchange)
       if (isPromiseLike(decided)) return Promise.resolve(decided).then(() => run(exchange, index + 1))
     }
+    exchange.decidedAt = performance.now()
   }
   return ({ exchange }, next) => chain(run(exchange, 0), next)
 }

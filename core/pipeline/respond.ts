@@ -21,6 +21,7 @@ export type OpenExchange = EndedExchange & {
   reply?: Reply
   /** The reply is being sent, or the request has failed. */
   isAnswered?: true
+  decidedAt?: number | undefined
 }
 
 /**

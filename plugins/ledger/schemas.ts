@@ -52,9 +52,26 @@ const AttemptSchema = Type.Object(
     model: Type.String({ description: 'The model.' }),
     deployment: Type.Optional(Type.String({ description: 'The deployment, if the provider has any.' })),
     outcome: Type.String({ description: 'ok, cancelled, or an error code.' }),
-    ms: Type.Integer({ description: 'Duration in milliseconds.' }),
+    ms: Type.Integer({
+      description: 'Milliseconds until the complete reply, the first events of a stream, or the error.',
+    }),
+    start_ms: Type.Optional(
+      Type.Integer({ description: 'When it began, in milliseconds since the request arrived.' }),
+    ),
   },
   { $id: 'Attempt', description: 'One call to a provider.' },
+)
+
+const RequestTimesSchema = Type.Object(
+  {
+    admitted_ms: Count('Until the caller and the limits by the headers were checked.'),
+    read_ms: Count('Until the body had arrived and was parsed.'),
+    decided_ms: nullableCount('Until rules, limits and the route were decided; null if it was refused.'),
+  },
+  {
+    $id: 'RequestTimes',
+    description: 'When the steps of a request ended, in milliseconds since it arrived.',
+  },
 )
 
 const tokenCounts = {
@@ -118,6 +135,9 @@ export const RequestRecordSchema = Type.Object(
     model: nullableText('The model that replied.'),
     deployment: nullableText('The deployment that replied; null if the provider has none.'),
     attempts: Type.Array(AttemptSchema, { description: 'The calls to providers, in order.' }),
+    times: Nullable(RequestTimesSchema, {
+      description: 'When its steps ended; null if it was not read, and for copies for other models.',
+    }),
     rules_position: Count('Log position of the rules that decided the request; 0 if it was not read.'),
     rule_trace: Type.Array(RuleTraceEntrySchema, { description: 'The outcome of every rule.' }),
     warnings: Type.Array(WarningSchema, { description: 'Warnings of the response.' }),

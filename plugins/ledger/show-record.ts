@@ -3,7 +3,7 @@ import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
 import type { RequestFeedback } from './store/feedback-queries.ts'
 import type { CopySums, StoredRecord, UsageGroup } from './store/queries.ts'
-import type { RecordedError } from './store/record.ts'
+import type { RecordedAttempt, RecordedError, RecordedTimes } from './store/record.ts'
 import { DAY_MS, HOUR_MS, SCORE_UNITS, timeOfRecordId } from './store/record-id.ts'
 
 /** Shows a record as the endpoints return it. */
@@ -25,7 +25,8 @@ export function showRecord(record: StoredRecord): JsonObject {
     provider: record.provider,
     model: record.model,
     deployment: record.deployment ?? null,
-    attempts: record.attempts,
+    attempts: record.attempts.map(showAttempt),
+    times: record.times === undefined ? null : showTimes(record.times),
     rules_position: record.rulesPosition,
     rule_trace: record.rules,
     warnings: record.warnings,
@@ -48,6 +49,14 @@ export function showRecord(record: StoredRecord): JsonObject {
 
 export function showFeedback({ name, score, comment, givenBy, givenAt }: RequestFeedback): JsonObject {
   return { name, score, comment, given_by: givenBy, given_at: new Date(givenAt).toISOString() }
+}
+
+function showAttempt({ startMs, ...attempt }: RecordedAttempt): JsonObject {
+  return { ...attempt, ...(startMs !== undefined && { start_ms: startMs }) }
+}
+
+function showTimes([admittedMs, readMs, decidedMs]: RecordedTimes): JsonObject {
+  return { admitted_ms: admittedMs, read_ms: readMs, decided_ms: decidedMs ?? null }
 }
 
 function showRouter({ version, probability, propensity }: RouterChoice): JsonObject {

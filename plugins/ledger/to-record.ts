@@ -69,7 +69,7 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
     error: isUnanswered ? DISCONNECTED : toRecordedError(outcome.error, status, exchange),
     provider: target?.provider ?? null,
     model: target?.model ?? null,
-    attempts: toAttempts(exchange),
+    attempts: toAttempts(exchange, startedAt),
     rules: shareRules(exchange?.trace ?? []),
     rulesPosition: exchange?.rulesPosition ?? 0,
     warnings: shareWarnings(exchange?.warnings ?? []),
@@ -85,6 +85,8 @@ export function toLedgerRecord(outcome: RequestOutcome): LedgerRecord {
   }
   if (target?.deployment !== undefined) record.deployment = target.deployment
   if (exchange !== undefined) {
+    const times = toTimes(exchange, startedAt)
+    if (times !== undefined) record.times = times
     addRouting(record, exchange)
     const sessionId = sessionOf(exchange.headers)
     if (sessionId !== undefined) record.sessionId = sessionId
@@ -151,12 +153,22 @@ function toTokens(exchange: EndedExchange | undefined): RecordedTokens | null {
 
 const NONE: readonly [] = []
 
-function toAttempts(exchange: EndedExchange | undefined): LedgerRecord['attempts'] {
+function toAttempts(exchange: EndedExchange | undefined, arrivedAt: number): LedgerRecord['attempts'] {
   if (exchange === undefined || exchange.attempts.length === 0) return NONE
-  return exchange.attempts.map(({ target: { provider, model, deployment }, outcome, ms }) => {
-    const attempt = { provider, model, outcome, ms: Math.round(ms) }
+  return exchange.attempts.map(({ target: { provider, model, deployment }, outcome, startedAt, ms }) => {
+    const startMs = Math.round(startedAt - arrivedAt)
+    const attempt = { provider, model, outcome, ms: Math.round(ms), startMs }
     return deployment === undefined ? attempt : { ...attempt, deployment }
   })
+}
+
+function toTimes({ admittedAt, readAt, decidedAt }: EndedExchange, arrivedAt: number): LedgerRecord['times'] {
+  // Copies for other models are not read.
+  if (admittedAt === undefined || readAt === undefined) return undefined
+  const [admittedMs, readMs] = [Math.round(admittedAt - arrivedAt), Math.round(readAt - arrivedAt)]
+  return decidedAt === undefined
+    ? [admittedMs, readMs]
+    : [admittedMs, readMs, Math.round(decidedAt - arrivedAt)]
 }
 
 /** Milliseconds until the first event of the stream that was sent on. */

@@ -140,7 +140,7 @@ function toRecord(row: JoinedRow): Omit<StoredRecord, 'feedback'> {
     model,
     ...(row.deployment_id !== null && { deployment: row.deployment_id }),
     ...(row.session !== null && { sessionId: row.session }),
-    attempts: decodeAttempts(row.attempts, provider, model, row.deployment_id),
+    ...decodeAttempts(row.attempts, provider, model, row.deployment_id),
     rules: decodeList<RuleTraceEntry>(row.trace_entries),
     rulesPosition: row.rules_position,
     warnings: decodeList<Warning>(row.listed_warnings ?? row.warnings),

@@ -37,6 +37,8 @@ export interface LedgerRecord {
   /** In nano-dollars, so that sums are exact; null if unknown. */
   readonly cost: number | null
   readonly latencyMs: number
+  /** Undefined if the body could not be read or parsed. */
+  readonly times?: RecordedTimes
   /** Only for streams whose first event arrived. */
   readonly firstTokenMs: number | null
   readonly isStream: boolean
@@ -144,12 +146,17 @@ export interface RecordedError {
   readonly ruleId?: number | undefined
 }
 
+/** Milliseconds since a request arrived. One that was refused was not decided. */
+export type RecordedTimes = readonly [admittedMs: number, readMs: number, decidedMs?: number]
+
 export interface RecordedAttempt {
   readonly provider: string
   readonly model: string
   readonly deployment?: string
   readonly outcome: string
   readonly ms: number
+  /** When it began: milliseconds since the request arrived. */
+  readonly startMs?: number
 }
 
 export interface RecordedTokens {
@@ -197,8 +204,9 @@ function toValues(record: LedgerRecord, share: ShareList) {
   const { provider, model, attempts, rules, rulesPosition, warnings, tokens, cost } = record
   const { latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId } = record
   const { router, arm, shadowOf, isOwnCopy, signals, promptChecksum, features, assumedCost } = record
-  const { deployment, sessionId } = record
+  const { deployment, sessionId, times } = record
   const more: RecordExtras = {
+    ...(times && { times }),
     ...(router && { router }),
     ...(deployment !== undefined && { deployment }),
     ...(sessionId !== undefined && { sessionId }),
@@ -214,13 +222,14 @@ function toValues(record: LedgerRecord, share: ShareList) {
     [requestId, userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
     [provider, model, attempts, share(rules), rulesPosition, share(warnings), tokens, cost],
     [latencyMs, firstTokenMs, isStream, isCacheHit, isAborted, prompt, traceId],
-    // Most records have none of these.
+    // Most records have only the first of these.
     more,
   ] as const
 }
 
 type RecordExtras = Pick<
   LedgerRecord,
+  | 'times'
   | 'deployment'
   | 'sessionId'
   | 'router'

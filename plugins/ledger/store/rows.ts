@@ -1,7 +1,7 @@
 import { toAssumedCost } from './assumed-costs.ts'
 import { type Dictionary, shorten } from './dictionary.ts'
 import { type PromptCipher, toPromptRow } from './prompt-cipher.ts'
-import type { LedgerRecord, RecordedAttempt } from './record.ts'
+import type { LedgerRecord, RecordedAttempt, RecordedTimes } from './record.ts'
 import { HOUR_MS, timeOfRecordId, toRecordId } from './record-id.ts'
 import {
   FLAGS,
@@ -129,14 +129,21 @@ function toRatedPrompt(record: LedgerRecord, id: number): RecordRows['rated'] {
 }
 
 /** Nearly all requests have one attempt, which succeeded. */
-function encodeAttempts({ attempts, provider, model, deployment }: LedgerRecord): string | null {
+function encodeAttempts({ attempts, times, provider, model, deployment }: LedgerRecord): string | null {
   const [only] = attempts
-  if (only === undefined) return null
+  if (only === undefined) return times === undefined ? null : JSON.stringify({ times })
   const isPlain = attempts.length === 1 && only.outcome === 'ok'
   const isTarget = only.provider === provider && only.model === model && only.deployment === deployment
-  if (isPlain && isTarget) return String(only.ms)
-  return JSON.stringify(attempts)
+  if (!isPlain || !isTarget) return JSON.stringify(times === undefined ? attempts : { times, attempts })
+  const isTimed = times?.length === 3 && only.startMs !== undefined
+  return isTimed ? JSON.stringify([...times, only.startMs, only.ms]) : String(only.ms)
 }
+
+type StoredAttempts =
+  | number
+  | readonly [admittedMs: number, readMs: number, decidedMs: number, startMs: number, ms: number]
+  | readonly RecordedAttempt[]
+  | { readonly times: RecordedTimes; readonly attempts?: readonly RecordedAttempt[] }
 
 /** Parses `attempts` of a row. */
 export function decodeAttempts(
@@ -144,12 +151,23 @@ export function decodeAttempts(
   provider: string | null,
   model: string | null,
   deployment: string | null,
-): readonly RecordedAttempt[] {
-  if (text === null) return []
-  const parsed = JSON.parse(text) as number | readonly RecordedAttempt[]
-  if (typeof parsed !== 'number') return parsed
+): Pick<LedgerRecord, 'attempts' | 'times'> {
+  if (text === null) return { attempts: [] }
+  // Only `encodeAttempts` writes them.
+  const stored = JSON.parse(text) as StoredAttempts
   const at = deployment === null ? {} : { deployment }
-  return [{ provider: provider ?? '', model: model ?? '', ...at, outcome: 'ok', ms: parsed }]
+  const only = { provider: provider ?? '', model: model ?? '', ...at, outcome: 'ok' }
+  if (typeof stored === 'number') return { attempts: [{ ...only, ms: stored }] }
+  if ('times' in stored) return { attempts: [], ...stored }
+  if (!isTimedAttempt(stored)) return { attempts: stored }
+  const [admittedMs, readMs, decidedMs, startMs, ms] = stored
+  return { attempts: [{ ...only, ms, startMs }], times: [admittedMs, readMs, decidedMs] }
+}
+
+function isTimedAttempt(
+  stored: readonly unknown[],
+): stored is readonly [number, number, number, number, number] {
+  return typeof stored[0] === 'number'
 }
 
 /** Returns the hour of a row, in hours since 1970. */

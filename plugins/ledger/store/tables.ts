@@ -126,7 +126,7 @@ export interface RequestRow {
   status: number
   error: number | null
   target: number | null
-  /** Milliseconds of the only attempt if it succeeded, else JSON. */
+  /** The calls to providers, and when the steps of the request ended, as JSON. See `decodeAttempts`. */
   attempts: string | null
   /** What the rules did: the id of a list; null if there were none. */
   trace: number | null

@@ -57,7 +57,7 @@ export interface ArgumentContains { contains: string }
 export interface ArgumentEquals { equals: unknown }
 export interface ArgumentMatches { matches: string }
 export interface Attempt {
-  provider: string; model: string; deployment?: string; outcome: string; ms: number
+  provider: string; model: string; deployment?: string; outcome: string; ms: number; start_ms?: number
 }
 export interface Attention {
   code: string; severity: 'error' | 'warning' | 'info'; message: string; rule?: RuleOfPolicy
@@ -204,13 +204,14 @@ export interface RequestRecord {
   endpoint: string; outcome: 'answered' | 'failed'; status: number; error?: RecordedError
   requested_model: string | null; routing_mode: string | null; routing_reason: string | null
   provider: string | null; model: string | null; deployment: string | null; attempts: Attempt[]
-  rules_position: number; rule_trace: RuleTraceEntry[]; warnings: Warning[]; tokens: Tokens | null
-  cost_usd: number | null; latency_ms: number; first_token_ms: number | null; stream: boolean
-  cache_hit: boolean; aborted: boolean; trace_id: string | null; session_id: string | null
+  times: RequestTimes | null; rules_position: number; rule_trace: RuleTraceEntry[]; warnings: Warning[]
+  tokens: Tokens | null; cost_usd: number | null; latency_ms: number; first_token_ms: number | null
+  stream: boolean; cache_hit: boolean; aborted: boolean; trace_id: string | null; session_id: string | null
   router: RouterChoice | null; routing_arm: string | null; shadow_of: string | null
   signals: ('cut_off' | 'invalid_tool_call' | 'schema_mismatch' | 'asked_again')[]
   feedback: RequestFeedback[]
 }
+export interface RequestTimes { admitted_ms: number; read_ms: number; decided_ms: number | null }
 export interface Router {
   version: number; group_id: number | null; is_active: boolean
   models: ({ model: string; ratings: number })[]; figures: Record<string, unknown>

@@ -366,7 +366,10 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
 
   it('returns records as they were written', async () => {
     const plain = ledgerRecord()
+    const [attempt] = plain.attempts
+    const timed = ledgerRecord({ times: [1, 2, 4], attempts: [{ ...attempt!, startMs: 5 }] })
     const rich = ledgerRecord({
+      times: [0, 1, 2],
       requestedModel: 'auto',
       status: 502,
       error: {
@@ -377,8 +380,8 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
         ruleId: 12,
       },
       attempts: [
-        { provider: 'openai', model: 'gpt-4o', outcome: 'provider_error', ms: 7 },
-        { provider: 'mistral', model: 'small', outcome: 'ok', ms: 9 },
+        { provider: 'openai', model: 'gpt-4o', outcome: 'provider_error', ms: 7, startMs: 3 },
+        { provider: 'mistral', model: 'small', outcome: 'ok', ms: 9, startMs: 11 },
       ],
       rules: [firewallRule(12, 'mask'), { ...firewallRule(13, 'warn'), scope: 'response' }],
       warnings: [{ code: 'plan', message: 'Rules are not applied.' }],
@@ -395,6 +398,7 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
       signals: ['cut_off', 'asked_again'],
     })
     const refused = ledgerRecord({
+      times: [0, 1],
       requestedModel: null,
       mode: null,
       reason: null,
@@ -406,8 +410,9 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
       tokens: null,
       cost: 0,
     })
-    await store.write([plain, rich, refused])
-    for (const record of [plain, rich, refused]) {
+    const records = [plain, timed, rich, refused]
+    await store.write(records)
+    for (const record of records) {
       const { id, ...found } = (await store.find(record.requestId))!
       const { prompt, ...fields } = record
       expect(found).to.deep.equal({ ...fields, feedback: [] })
