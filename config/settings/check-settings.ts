@@ -27,6 +27,7 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
   const recordKey = typeof record_key === 'string' ? record_key : undefined
   return [
     ...findRecordKeyIssues(recordPrompts, recordKey),
+    ...findReplyIssues(ledger),
     ...findItemIssues('trusted_proxies', trusted_proxies, findNetworkIssue),
     ...findItemIssues('cors.origins', origins, findOriginIssue),
     ...findItemIssues('mcp.allow_private_addresses', networksOf(mcp), findNetworkIssue),
@@ -43,6 +44,13 @@ export function findSettingsIssues(settings: JsonObject): readonly string[] {
 
 function networksOf(mcp: unknown): unknown {
   return isJsonObject(mcp) ? mcp.allow_private_addresses : undefined
+}
+
+/** A reply is recorded with its prompt, or not at all. */
+function findReplyIssues(ledger: unknown): readonly string[] {
+  const { record_replies, record_prompts } = isJsonObject(ledger) ? ledger : {}
+  if (record_replies !== true || record_prompts !== 'off') return []
+  return ['ledger.record_replies requires ledger.record_prompts: set it to masked or full']
 }
 
 /** A webhook must be able to tell the gateway from others. */

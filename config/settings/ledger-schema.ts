@@ -77,6 +77,9 @@ export const LedgerSettings = StrictObject({
       'Whether the texts of requests are recorded: not, as the firewall left them, or as they were ' +
       'received. Requires RECORD_KEY.',
   }),
+  record_replies: Type.Boolean({
+    description: 'Whether replies are recorded with the texts of their requests. Requires record_prompts.',
+  }),
   prompt_retention_days: Type.Integer({
     minimum: 1,
     maximum: 36_500,

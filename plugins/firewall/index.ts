@@ -17,6 +17,17 @@ export type InspectReply = (exchange: RepliedExchange) => ReplyTransform | undef
 /** Undefined if response rules are not in force. */
 export const ResponseRules = service<InspectReply | undefined>('firewall.response-rules')
 
+/** Returns messages after masks. Rejects if a mask cannot be applied. */
+export type MaskMessages = (messages: readonly Message[]) => Promise<readonly Message[]>
+
+/**
+ * Returns what applies the masks of a request to what is recorded with it, such as its reply: a model may
+ * write again what they took out. Undefined if the request has passed none.
+ */
+export type MasksOf = (exchange: Exchange) => MaskMessages | undefined
+
+export const RequestMasks = service<MasksOf>('firewall.request-masks')
+
 /** On whose behalf a tool is called, with the rules that apply. */
 export type ToolFirewallCaller = Pick<Exchange, 'account' | 'policies' | 'rules' | 'client'>
 

@@ -29,7 +29,7 @@ import { createRuleEndpoints, forEachRuleSet, keepJudgedRequest, RuleScopes } fr
 import { createBeginningSearch } from './beginnings.ts'
 import { type CompiledFirewall, compileFirewall } from './compile.ts'
 import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
-import { ResponseRules, ToolFirewall, type ToolFirewallCaller } from './index.ts'
+import { RequestMasks, ResponseRules, ToolFirewall, type ToolFirewallCaller } from './index.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
 import { createPatternTestEndpoint } from './pattern-test.ts'
@@ -64,7 +64,7 @@ export default definePlugin({
   options: firewallOptions,
   replay: { type: 'pure' },
   uses: { rules: RuleScopes, settings: settingsOf<FirewallSettings>('firewall') },
-  provides: [ResponseRules, ToolFirewall],
+  provides: [RequestMasks, ResponseRules, ToolFirewall],
   setup(options: FirewallOptions, { use, provide, logger, metrics }) {
     const { kinds, own } = use.rules
     const { evaluate_responses: evaluatesResponses } = use.settings
@@ -162,6 +162,10 @@ export default definePlugin({
     }
 
     const inspect = (exchange: RepliedExchange) => inspectReply(exchange, false)
+    provide(RequestMasks, (exchange) => {
+      const { walk } = stateOf(exchange)
+      return walk?.hasMasks ? (messages) => walk.maskRecorded(messages) : undefined
+    })
     provide(ResponseRules, evaluatesResponses ? inspect : undefined)
     provide(
       ToolFirewall,

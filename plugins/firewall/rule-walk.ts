@@ -44,14 +44,24 @@ export class RuleWalk {
    * is not sent is not inspected otherwise.
    */
   async maskUnsent(metadata: JsonObject): Promise<JsonObject> {
+    const settled = await this.#maskOther({ messages: [], store: true, metadata }, this.#evaluation)
+    return isJsonObject(settled.metadata) ? settled.metadata : {}
+  }
+
+  /** The same for messages that are recorded with the request. Rejects if a mask does not finish. */
+  async maskRecorded(messages: ChatRequest['messages']): Promise<ChatRequest['messages']> {
+    const masked = await this.#maskOther({ messages }, { ...this.#evaluation, onTimeout: 'refuse' })
+    return masked.messages
+  }
+
+  async #maskOther(other: ChatRequest, evaluation: EvaluationOptions): Promise<ChatRequest> {
     const reportRefusal: ReportOutcome = (outcome, isAgain) =>
       this.#report({ ...outcome, warnings: [], trace: [] }, isAgain)
-    const walk = new RuleWalk({ ...this.#evaluation, shared: undefined, onlyMasks: true }, reportRefusal)
-    let request: ChatRequest = { messages: [], store: true, metadata }
+    const walk = new RuleWalk({ ...evaluation, shared: undefined, onlyMasks: true }, reportRefusal)
+    let request = other
     for (const { firewall } of this.#looks)
       if (firewall.hasMasks) request = await walk.visit(firewall, request)
-    const settled = await walk.settle(request)
-    return isJsonObject(settled.metadata) ? settled.metadata : {}
+    return walk.settle(request)
   }
 
   get hasMasks(): boolean {

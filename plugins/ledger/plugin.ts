@@ -8,6 +8,7 @@ import {
   GatewayError,
   type OperatorRegistry,
   optional,
+  type RepliedExchange,
   type Reply,
   type ReplyTransform,
   type Static,
@@ -24,10 +25,12 @@ import { GatewayState } from '../../projections/state.ts'
 import { Access, LastUse } from '../auth/index.ts'
 import { startExports } from './export/start-exports.ts'
 import type { ExportRow } from './export/targets.ts'
+import { RequestMasks } from '../firewall/index.ts'
 import { forgetDeletedUsers } from './forget-deleted-users.ts'
 import { createLedgerAccess, Ledger, LedgerPeers, LedgerStore, ToolCallLedger } from './index.ts'
 import { createPromptEndpoints, PROMPT_ERROR_CODES } from './prompt-endpoints.ts'
 import { createLedgerReader, createLedgerUnavailableError, LEDGER_ERROR_CODES } from './reader.ts'
+import { collectReply, toRecordedReply } from './record-reply.ts'
 import { createRequestEndpoints } from './request-endpoints.ts'
 import { createSessionEndpoints } from './session-endpoints.ts'
 import type { LedgerRecord } from './store/record.ts'
@@ -41,6 +44,7 @@ interface LedgerSettings {
   /** `required`: requests that cannot be recorded are refused. */
   readonly evidence: 'optional' | 'required'
   readonly record_prompts: PromptSettings['recordPrompts']
+  readonly record_replies: boolean
   readonly max_prompt_chars: number
   readonly export: readonly ExportRow[]
 }
@@ -71,12 +75,14 @@ export default definePlugin({
     store: LedgerStore,
     peers: LedgerPeers,
     settings: settingsOf<LedgerSettings>('ledger'),
+    masks: optional(RequestMasks),
     plugins: settingsOf<readonly PluginEntry[]>('plugins'),
     exportSecret: optional(settingsOf<string | null>('ledger_export_secret')),
   },
   provides: [Ledger, LastUse, ToolCallLedger],
   setup(options: Static<typeof ledgerOptions>, { use, provide, operators, logger, metrics }) {
     const { evidence, record_prompts: recordPrompts, max_prompt_chars: maxPromptChars } = use.settings
+    const recordsReplies = use.settings.record_replies && recordPrompts !== 'off'
     const prompts = { recordPrompts, maxPromptChars, headers: lazy(() => listConditionHeaders(operators)) }
     if (recordPrompts === 'masked') requireFirewall(use.plugins)
     const { accounts, groups } = use.state
@@ -103,7 +109,9 @@ export default definePlugin({
     const promptOf = (exchange: EndedExchange | undefined) =>
       exchange === undefined || accounts.user(exchange.account.userId) === undefined
         ? null
-        : toRecordedPrompt(exchange, masked.has(exchange), prompts)
+        : toRecordedPrompt(exchange, masked.has(exchange), prompts, replyOf(exchange))
+    const replyOf = (exchange: EndedExchange) =>
+      toRecordedReply(exchange, exchange.error !== undefined && isRefusal(exchange.error))
 
     /** A user who was deleted in the meantime leaves no features. */
     function withoutDeleted(record: LedgerRecord): LedgerRecord {
@@ -210,6 +218,12 @@ export default definePlugin({
       }
     }
 
+    function inspect(exchange: RepliedExchange): readonly ReplyTransform[] {
+      const masks = recordPrompts === 'masked' ? use.masks : undefined
+      const collector = recordsReplies ? collectReply(exchange, maxPromptChars, masks) : undefined
+      return [collector ?? [], evidence === 'required' ? recordAtEnd(exchange) : []].flat()
+    }
+
     provide(Ledger, {
       ...createLedgerAccess(ledger, settle),
       onRecorded: (listener) => void recordedListeners.push(listener),
@@ -243,7 +257,8 @@ export default definePlugin({
       observe,
       rejected,
       ...(prompts.recordPrompts === 'masked' && { decide: (exchange) => void masked.add(exchange) }),
-      ...(evidence === 'required' && { reply: refuseWhileAway, inspect: recordAtEnd }),
+      ...(evidence === 'required' && { reply: refuseWhileAway }),
+      ...((recordsReplies || evidence === 'required') && { inspect }),
       endpoints: [
         ...createRequestEndpoints(reader),
         ...createUsageEndpoints(reader, accounts),

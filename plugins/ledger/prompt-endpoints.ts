@@ -5,6 +5,7 @@ import type { LedgerReader } from './reader.ts'
 import { DeletedPrompts, RecordedPromptSchema, requestId } from './schemas.ts'
 import { isRecordInScope } from './scoped-records.ts'
 import type { StoredPrompt } from './store/queries.ts'
+import type { RecordedReply } from './store/record.ts'
 
 export interface PromptServices {
   readonly reader: LedgerReader
@@ -24,7 +25,7 @@ export function createPromptEndpoints(services: PromptServices): readonly Endpoi
       path: '/admin/requests/{id}/prompt',
       access: operator('auditor', 'filtered'),
       operationId: 'readPrompt',
-      summary: 'Returns the recorded prompt of a request.',
+      summary: 'Returns the recorded prompt of a request, and its reply.',
       tags: ['admin'],
       params: { id: requestId },
       responses: { 200: { description: 'What is recorded.', body: data(RecordedPromptSchema) } },
@@ -82,6 +83,17 @@ export function createUnreadableError(what: string, reason: string): GatewayErro
   return errorsOf(PROMPT_ERROR_CODES)('prompt_unreadable', message)
 }
 
+function showReply(reply: RecordedReply | undefined) {
+  if (reply === undefined) return null
+  if ('omission' in reply)
+    return { message: null, omission: reply.omission, finish_reason: null, is_complete: false, left_out: [] }
+  const { message, finishReason, isComplete, leftOut } = reply
+  return {
+    ...{ message, omission: null, finish_reason: finishReason },
+    ...{ is_complete: isComplete, left_out: leftOut },
+  }
+}
+
 function showPrompt({ requestId, userId, mode, omission, content }: StoredPrompt) {
   return {
     x_request_id: requestId,
@@ -93,5 +105,6 @@ function showPrompt({ requestId, userId, mode, omission, content }: StoredPrompt
     defaulted: content?.defaulted ?? [],
     left_out: content?.leftOut ?? [],
     headers: content?.headers ?? {},
+    reply: showReply(content?.reply),
   }
 }

@@ -184,6 +184,21 @@ export const requestId = Type.String({
 
 const textList = (description: string) => Type.Array(Type.String(), { description })
 
+const RecordedReplySchema = Type.Object(
+  {
+    message: Nullable(AnyFields('The message of the assistant.'), {
+      description: 'The message of the assistant, in the form of chat completions; null if it is omitted.',
+    }),
+    omission: Nullable(StringEnum(['refused', 'too_long', 'unmasked']), {
+      description: 'Why the reply is not recorded; null if it is.',
+    }),
+    finish_reason: nullableText('Why the model stopped; null if it is not known.'),
+    is_complete: Type.Boolean({ description: 'False if the reply failed, or its client disconnected.' }),
+    left_out: textList('What the reply had beside this: media, provider_data.'),
+  },
+  { $id: 'RecordedReply', description: 'What is recorded of a reply.' },
+)
+
 export const RecordedPromptSchema = Type.Object(
   {
     x_request_id: Type.String({ description: 'Id of the request.' }),
@@ -202,6 +217,9 @@ export const RecordedPromptSchema = Type.Object(
     left_out: textList('What the request had beside this: media, metadata, headers.'),
     headers: Type.Record(Type.String(), Type.String(), {
       description: 'The request headers that conditions of rules declare.',
+    }),
+    reply: Nullable(RecordedReplySchema, {
+      description: 'The reply; null if there was none, or if ledger.record_replies was off.',
     }),
   },
   { $id: 'RecordedPrompt', description: 'What is recorded of the prompt of a request.' },

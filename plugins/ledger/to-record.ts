@@ -22,6 +22,7 @@ import type {
   PromptOmission,
   RecordedError,
   RecordedPrompt,
+  RecordedReply,
   RecordedTokens,
 } from './store/record.ts'
 
@@ -264,6 +265,7 @@ export function toRecordedPrompt(
   exchange: EndedExchange,
   isMasked: boolean,
   { recordPrompts, maxPromptChars, headers: listHeaders }: PromptSettings,
+  reply?: RecordedReply,
 ): RecordedPrompt | null {
   if (recordPrompts === 'off') return null
   const omit = (omission: PromptOmission) => omitPrompt(recordPrompts, omission)
@@ -281,10 +283,18 @@ export function toRecordedPrompt(
     leftOut.push('metadata')
   }
   if (found !== headers) leftOut.push('headers')
-  const chars = countChars(headers ? { request, headers } : request, maxPromptChars)
-  if (chars > maxPromptChars) return omit('too_long')
+  const promptChars = countChars(headers ? { request, headers } : request, maxPromptChars)
+  if (promptChars > maxPromptChars) return omit('too_long')
+  const chars = promptChars + (reply ? countChars(reply, maxPromptChars) : 0)
   const { preferences, defaulted } = exchange
-  const content = { request, preferences, defaulted, leftOut, ...(headers && { headers }) }
+  const content = {
+    request,
+    preferences,
+    defaulted,
+    leftOut,
+    ...(headers && { headers }),
+    ...(reply && { reply }),
+  }
   return { mode: recordPrompts, content, omission: null, chars }
 }
 

@@ -78,6 +78,7 @@ describe('recorded prompts', () => {
         defaulted: [],
         left_out: [],
         headers: {},
+        reply: null,
       })
       const routed = await user.route({ prompt: PROMPT, model_preferences: ['gpt-4o-mini'] })
       const { request, defaulted, preferences } = await recorded(gateway, routed)

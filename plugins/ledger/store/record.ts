@@ -1,12 +1,14 @@
 import type {
   AnswerIssue,
   ChatRequest,
+  FinishReason,
+  Message,
   RouterChoice,
   RuleTraceEntry,
   Warning,
 } from '../../../core/contract/index.ts'
 
-/** One request as the ledger keeps it. Only `prompt` contains text of the request; none is of its reply. */
+/** One request as the ledger keeps it. Only `prompt` contains text of the request, and of its reply. */
 export interface LedgerRecord {
   /** `req_…`; encodes the time at which the request arrived. */
   readonly requestId: string
@@ -132,7 +134,30 @@ export interface PromptContent {
   readonly leftOut: readonly ('media' | 'metadata' | 'headers')[]
   /** The request headers that conditions of rules declare; missing if the request had none of them. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Missing if replies are not recorded, and if there was none. */
+  readonly reply?: RecordedReply
 }
+
+/**
+ * What is recorded of a reply, or why it is not. See docs/decisions/prompt-recording.md, "Replies are recorded
+ * as part of their prompts".
+ */
+export type RecordedReply =
+  | {
+      /** The message of the assistant, in the form of chat completions. */
+      readonly message: Message
+      readonly finishReason: FinishReason | null
+      /** The reply ended as it should: it did not fail, and its client stayed. */
+      readonly isComplete: boolean
+      readonly leftOut: readonly ('media' | 'provider_data')[]
+    }
+  | { readonly omission: ReplyOmission }
+
+/**
+ * `refused`: a rule or a guardrail refused it. `too_long`: it exceeds `ledger.max_prompt_chars`. `unmasked`:
+ * it ended before the masks of the request were applied to it.
+ */
+export type ReplyOmission = 'refused' | 'too_long' | 'unmasked'
 
 /** An error as it was told to the caller. */
 export interface RecordedError {

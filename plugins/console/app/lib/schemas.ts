@@ -194,6 +194,11 @@ export interface RecordedPrompt {
   x_request_id: string; user_id: number; recorded: 'masked' | 'full'
   omission: 'refused' | 'too_long' | 'queue_full' | 'no_key' | null; request: Record<string, unknown> | null
   preferences: string[]; defaulted: string[]; left_out: string[]; headers: Record<string, unknown>
+  reply: RecordedReply | null
+}
+export interface RecordedReply {
+  message: Record<string, unknown> | null; omission: 'refused' | 'too_long' | 'unmasked' | null
+  finish_reason: string | null; is_complete: boolean; left_out: string[]
 }
 export interface RecordedToolCall { verdict: string; is_same: boolean; has_same_arguments: boolean }
 export interface RequestFeedback {
