@@ -134,7 +134,7 @@ describe('the console in a browser', () => {
     await window.checkAccessibility('a request')
     await window.shoot('request')
 
-    await page.getByRole('link', { name: 'Open in the simulator' }).click()
+    await page.getByRole('link', { name: 'Replay in the simulator' }).click()
     await page.getByText('The recorded prompt of').waitFor()
     expect(await page.getByLabel('Request', { exact: true }).inputValue()).to.contain(SECRET)
     await page.getByRole('button', { name: 'Simulate' }).click()
@@ -256,7 +256,7 @@ describe('the console in a browser', () => {
     await other.open('/requests')
     await other.page.getByRole('cell', { name: 'gpt-4o west' }).waitFor()
     await other.open(`/requests/${headers.get('x-request-id')}`)
-    const calls = other.page.getByRole('region', { name: 'Calls to providers' })
+    const calls = other.page.getByRole('list', { name: 'Calls to providers' })
     await calls.getByText('openai/gpt-4o at east').waitFor()
     await calls.getByText('openai/gpt-4o at west').waitFor()
     await other.page.getByText('Deployment', { exact: true }).waitFor()

@@ -1,25 +1,31 @@
-import { useState } from 'preact/hooks'
+import { type IconNode, ThumbsDown, ThumbsUp } from 'lucide'
+import { useEffect, useState } from 'preact/hooks'
 import { post } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import type { Rule } from '../lib/drafts.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
-import { href } from '../lib/router.ts'
+import { findNeighbours } from '../lib/neighbours.ts'
+import { href, navigate } from '../lib/router.ts'
 import type { ExplainedRule, RequestFeedback, RequestRecord, RuleTraceEntry } from '../lib/schemas.ts'
 import { hasRole, isOperator, root } from '../lib/session.ts'
+import { CopyButton } from '../ui/dialogs.tsx'
 import { Diff, summarizeRule } from '../ui/diff.tsx'
 import { Form, TextField } from '../ui/fields.tsx'
+import { Icon } from '../ui/icon.tsx'
 import { Empty, ErrorMessage, Links, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import {
   ActionBadge,
   Badge,
   PolicyLink,
   pastRulesLink,
-  SessionLink,
   Stat,
   StatusBadge,
   Time,
   UserLink,
 } from '../ui/values.tsx'
+import { SessionOfRequest } from './request-session.tsx'
+import { RequestTexts } from './request-texts.tsx'
+import { Waterfall } from './request-waterfall.tsx'
 
 /** Operators see the rules of a request as they decided, and as they are now. */
 type ShownRequest = RequestRecord & { readonly rules?: readonly ExplainedRule[] }
@@ -28,69 +34,87 @@ type ShownRequest = RequestRecord & { readonly rules?: readonly ExplainedRule[] 
 export function RequestPage({ id }: { readonly id: string }) {
   const request = useData<ShownRequest>(`${root()}/requests/${encodeURIComponent(id)}`)
   return (
-    <PageLayout title={`Request ${id}`}>
-      <ResourceView resource={request}>{(record) => <RequestDetails record={record} />}</ResourceView>
+    <PageLayout
+      title={`Request ${id}`}
+      actions={
+        <>
+          <Neighbours id={id} />
+          <CopyButton text={id} label="Copy id" />
+          {request.data && <ReplayLink record={request.data} />}
+        </>
+      }
+    >
+      <ResourceView resource={request}>
+        {(record) => <RequestDetails key={id} record={record} />}
+      </ResourceView>
     </PageLayout>
   )
 }
 
-function RequestDetails({ record }: { readonly record: ShownRequest }) {
-  const { status, error, tokens, rules_position, user_id } = record
-  const block = record.rule_trace.find(({ action, outcome }) => action === 'block' && outcome === 'applied')
+const addressOf = (id: string) => `/requests/${encodeURIComponent(id)}`
+
+/** Those beside it in the list that it was opened from, also by the keys of lists. */
+function Neighbours({ id }: { readonly id: string }) {
+  const { before, after } = findNeighbours(id)
+  useEffect(() => {
+    const onKey = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
+      const isTyping =
+        target instanceof HTMLElement && target.closest('input, select, textarea, dialog') !== null
+      const next = key === 'j' ? after : key === 'k' ? before : undefined
+      if (next !== undefined && !isTyping && !ctrlKey && !metaKey && !altKey) navigate(addressOf(next))
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [before, after])
+  if (before === undefined && after === undefined) return null
   return (
     <>
-      {error && (
-        <div class="notice warn">
-          <p>
-            <StatusBadge status={status} /> <b>{error.code}</b> {error.message}
-          </p>
-          {block && (
-            <p>
-              The rule <b>{block.name}</b>
-              {block.origin?.type === 'policy' && (
-                <>
-                  {' '}
-                  of the policy <PolicyLink origin={block.origin} />
-                </>
-              )}{' '}
-              blocked it.
-            </p>
-          )}
-        </div>
-      )}
-      <dl class="stats">
-        <Stat label="Time" value={<Time value={record.time} />} />
-        <Stat label="User" value={<UserLink id={user_id} />} />
-        <Stat label="Status" value={<StatusBadge status={status} />} />
-        <Stat
-          label="Model"
-          value={record.model ?? '–'}
-          note={`asked for ${record.requested_model ?? 'none'}`}
-        />
-        <Stat label="Cost" value={formatUsd(record.cost_usd)} />
-        <Stat
-          label="Latency"
-          value={formatMs(record.latency_ms)}
-          note={record.first_token_ms !== null && `first token ${formatMs(record.first_token_ms)}`}
-        />
-        <Stat
-          label="Tokens"
-          value={
-            tokens ? `${formatCount(tokens.input ?? 0)} in, ${formatCount(tokens.output ?? 0)} out` : '–'
-          }
-        />
-        <Stat label="Endpoint" value={<code>{record.endpoint}</code>} />
-        {record.session_id && (
-          <Stat label="Session" value={<SessionLink id={record.session_id} user={user_id} />} />
-        )}
-        {record.deployment && <Stat label="Deployment" value={record.deployment} />}
-        {record.routing_arm && <Stat label="Drawn by a split" value={record.routing_arm} />}
-        {record.router && <RouterStat {...record.router} />}
-      </dl>
+      <NeighbourLink label="Previous" id={before} shortcut="k" />
+      <NeighbourLink label="Next" id={after} shortcut="j" />
+    </>
+  )
+}
+
+interface NeighbourLinkProps {
+  readonly label: string
+  readonly id: string | undefined
+  readonly shortcut: string
+}
+
+function NeighbourLink({ label, id, shortcut }: NeighbourLinkProps) {
+  const common = { title: `Key ${shortcut}`, 'aria-keyshortcuts': shortcut }
+  if (id === undefined)
+    return (
+      <button type="button" disabled {...common}>
+        {label}
+      </button>
+    )
+  return (
+    <a class="button" href={href(addressOf(id))} {...common}>
+      {label}
+    </a>
+  )
+}
+
+/** Only operators may read a recorded prompt, which then fills the simulator. */
+function ReplayLink({ record }: { readonly record: ShownRequest }) {
+  const { user_id: user, rules_position: at, x_request_id: request } = record
+  return (
+    <a class="button primary" href={href('/simulator', { at, ...(isOperator() && { user, request }) })}>
+      Replay in the simulator
+    </a>
+  )
+}
+
+function RequestDetails({ record }: { readonly record: ShownRequest }) {
+  return (
+    <>
+      <ErrorNotice record={record} />
+      <RequestStats record={record} />
       {record.shadow_of && (
         <p>
           A copy of{' '}
-          <a href={href(`/requests/${encodeURIComponent(record.shadow_of)}`)}>
+          <a href={href(addressOf(record.shadow_of))}>
             request <code>{record.shadow_of}</code>
           </a>{' '}
           for another model. The client did not get this reply.
@@ -98,20 +122,16 @@ function RequestDetails({ record }: { readonly record: ShownRequest }) {
       )}
       <Links>
         {pastRulesLink(record)}
-        <a href={href('/simulator', { user: user_id, at: rules_position, request: record.x_request_id })}>
-          Open in the simulator
-        </a>
         {record.key_id === null ? (
-          <a href={href('/requests', { user: user_id })}>Requests of this user</a>
+          <a href={href('/requests', { user: record.user_id })}>Requests of this user</a>
         ) : (
           <a href={href('/requests', { key: record.key_id })}>Requests of this key</a>
         )}
       </Links>
-      {record.routing_reason && <p class="muted">{record.routing_reason}</p>}
+      <Waterfall record={record} />
       <div class="grid">
+        <Target record={record} />
         <Trace entries={record.rule_trace} rules={record.rules ?? []} />
-        <Attempts attempts={record.attempts} />
-        <FeedbackPanel record={record} />
       </div>
       {record.warnings.length > 0 && (
         <Panel title="Warnings">
@@ -122,19 +142,123 @@ function RequestDetails({ record }: { readonly record: ShownRequest }) {
           </ul>
         </Panel>
       )}
+      <RequestTexts record={record} />
+      {record.session_id && <SessionOfRequest record={record} id={record.session_id} />}
+      <FeedbackPanel record={record} />
     </>
   )
 }
 
-function RouterStat({ version, p, propensity }: NonNullable<RequestRecord['router']>) {
-  const drawn = propensity !== null && `drawn with probability ${formatShare(propensity)}`
+function ErrorNotice({ record: { status, error, rule_trace } }: { readonly record: ShownRequest }) {
+  if (error === undefined) return null
+  const block = rule_trace.find(({ action, outcome }) => action === 'block' && outcome === 'applied')
   return (
-    <Stat
-      label={`Router, version ${version}`}
-      value={p === null ? 'model unknown' : `P(good) ${formatShare(p)}`}
-      note={drawn}
-    />
+    <div class="notice warn">
+      <p>
+        <StatusBadge status={status} /> <b>{error.code}</b> {error.message}
+      </p>
+      {block && (
+        <p>
+          The rule <b>{block.name}</b>
+          {block.origin?.type === 'policy' && (
+            <>
+              {' '}
+              of the policy <PolicyLink origin={block.origin} />
+            </>
+          )}{' '}
+          blocked it.
+        </p>
+      )}
+    </div>
   )
+}
+
+function RequestStats({ record }: { readonly record: ShownRequest }) {
+  const { tokens, first_token_ms, attempts } = record
+  const failed = attempts.filter(({ outcome }) => outcome !== 'ok').length
+  return (
+    <dl class="stats">
+      <Stat label="Status" value={<StatusBadge status={record.status} />} note={record.error?.code} />
+      <Stat label="Time" value={<Time value={record.time} />} />
+      <Stat label="User" value={<UserLink id={record.user_id} />} />
+      <Stat
+        label="Model"
+        value={record.model ?? '–'}
+        note={`asked for ${record.requested_model ?? 'none'}`}
+      />
+      <Stat
+        label="Latency"
+        value={formatMs(record.latency_ms)}
+        note={first_token_ms !== null && `first token ${formatMs(first_token_ms)}`}
+      />
+      <Stat
+        label="Cost"
+        value={formatUsd(record.cost_usd)}
+        note={record.cache_hit ? 'from the cache' : failed > 0 && `after ${formatCount(failed)} failed calls`}
+      />
+      <Stat
+        label="Tokens"
+        value={tokens ? `${formatCount(tokens.input ?? 0)} in, ${formatCount(tokens.output ?? 0)} out` : '–'}
+        note={tokens && describeTokens(tokens)}
+      />
+    </dl>
+  )
+}
+
+function describeTokens({ cached = 0, reasoning = 0 }: NonNullable<RequestRecord['tokens']>) {
+  const parts = [
+    cached > 0 && `${formatCount(cached)} cached`,
+    reasoning > 0 && `${formatCount(reasoning)} reasoning`,
+  ]
+  return parts.filter(Boolean).join(', ')
+}
+
+/** The chosen target, why it was chosen, and what became of the calls. */
+function Target({ record }: { readonly record: ShownRequest }) {
+  const { provider, model, requested_model, routing_mode, routing_reason, routing_arm, router } = record
+  const { attempts, cache_hit } = record
+  return (
+    <Panel title="Target">
+      <dl class="facts">
+        <Fact name="Endpoint" value={record.endpoint} />
+        <Fact name="Asked for" value={requested_model ?? 'no model'} />
+        <Fact name="Served by" value={model === null ? 'nobody' : `${provider}/${model}`} />
+        {record.deployment && <Fact name="Deployment" value={record.deployment} />}
+        {routing_mode && <Fact name="Mode" value={routing_mode} />}
+        {routing_arm && <Fact name="Drawn by a split" value={routing_arm} />}
+        {router && <Fact name={`Router, version ${router.version}`} value={describeRouter(router)} />}
+        {routing_reason && <Fact name="Why" value={routing_reason} />}
+      </dl>
+      <h3>Calls to providers</h3>
+      {attempts.length === 0 && <Empty>{cache_hit ? 'The cache replied.' : 'No provider was called.'}</Empty>}
+      <ol class="list" aria-label="Calls to providers">
+        {attempts.map(({ provider, model, deployment, outcome, ms }, index) => (
+          <li key={`${index}`} class="spread">
+            <span>
+              {provider}/{model}
+              {deployment && ` at ${deployment}`}
+            </span>
+            <Badge tone={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>
+            <span class="muted">{formatMs(ms)}</span>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  )
+}
+
+function Fact({ name, value }: { readonly name: string; readonly value: string }) {
+  return (
+    <div class="fact">
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+function describeRouter({ p, propensity }: NonNullable<RequestRecord['router']>): string {
+  const good = p === null ? 'does not know the model' : `expects a good answer with ${formatShare(p)}`
+  return propensity === null ? good : `${good}; drawn with probability ${formatShare(propensity)}`
 }
 
 const formatShare = (share: number) => `${Math.round(share * 1000) / 10} %`
@@ -190,26 +314,6 @@ function ThenAndNow({ as_decided, current, state }: ExplainedRule) {
   )
 }
 
-function Attempts({ attempts }: Pick<RequestRecord, 'attempts'>) {
-  return (
-    <Panel title="Calls to providers">
-      {attempts.length === 0 && <Empty>No provider was called.</Empty>}
-      <ol class="list">
-        {attempts.map(({ provider, model, deployment, outcome, ms }, index) => (
-          <li key={`${index}`} class="spread">
-            <span>
-              {provider}/{model}
-              {deployment && ` at ${deployment}`}
-            </span>
-            <Badge tone={outcome === 'ok' ? 'good' : 'bad'}>{outcome}</Badge>
-            <span class="muted">{formatMs(ms)}</span>
-          </li>
-        ))}
-      </ol>
-    </Panel>
-  )
-}
-
 const SIGNALS: Readonly<Record<string, string>> = {
   cut_off: 'cut off at a limit of its length',
   invalid_tool_call: 'arguments of a tool call do not parse',
@@ -237,13 +341,13 @@ function FeedbackPanel({ record }: { readonly record: ShownRequest }) {
         <div class="actions">
           <Thumb
             label="Good answer"
-            icon="👍"
+            shapes={ThumbsUp}
             isPressed={quality?.score === 1}
             onClick={() => give.start(1)}
           />
           <Thumb
             label="Bad answer"
-            icon="👎"
+            shapes={ThumbsDown}
             isPressed={quality?.score === 0}
             onClick={() => give.start(0)}
           />
@@ -284,12 +388,12 @@ function FeedbackPanel({ record }: { readonly record: ShownRequest }) {
 
 interface ThumbProps {
   readonly label: string
-  readonly icon: string
+  readonly shapes: IconNode
   readonly isPressed: boolean
   readonly onClick: () => void
 }
 
-function Thumb({ label, icon, isPressed, onClick }: ThumbProps) {
+function Thumb({ label, shapes, isPressed, onClick }: ThumbProps) {
   return (
     <button
       type="button"
@@ -298,7 +402,7 @@ function Thumb({ label, icon, isPressed, onClick }: ThumbProps) {
       aria-pressed={isPressed}
       onClick={onClick}
     >
-      <span aria-hidden="true">{icon}</span>
+      <Icon shapes={shapes} />
     </button>
   )
 }

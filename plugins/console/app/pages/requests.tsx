@@ -3,6 +3,7 @@ import { endpointUrl } from '../lib/api.ts'
 import { useLiveRequests } from '../lib/data.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
 import { users } from '../lib/names.ts'
+import { rememberRequests } from '../lib/neighbours.ts'
 import { useRange } from '../lib/range.ts'
 import { href, type PageProps } from '../lib/router.ts'
 import type { RequestRecord } from '../lib/schemas.ts'
@@ -32,10 +33,10 @@ const OTHERS: readonly Filter[] = [
   { name: 'provider', type: 'text' },
   { name: 'q', label: 'Error', type: 'text' },
   { name: 'max_score', label: 'Score up to', type: 'text', placeholder: '0.4' },
+  { name: 'rule', type: 'text', placeholder: 'firewall:12' },
+  { name: 'session_id', label: 'Session', type: 'text' },
   { name: 'key' },
-  { name: 'rule' },
   { name: 'endpoint' },
-  { name: 'session_id', label: 'Session' },
 ]
 
 /** The request explorer. Its filters are in the address. */
@@ -64,17 +65,21 @@ function RequestList() {
         empty="No requests match. Choose a longer range, or fewer filters."
       >
         {(requests) => (
-          <VirtualTable
-            name="requests"
-            csv={endpointUrl(path, { ...chosen, format: 'csv' })}
-            columns={COLUMNS}
-            items={requests}
-            keyOf={keyOf}
-          />
+          <RequestTable requests={requests} csv={endpointUrl(path, { ...chosen, format: 'csv' })} />
         )}
       </PagedList>
     </PageLayout>
   )
+}
+
+interface RequestTableProps {
+  readonly requests: readonly RequestRecord[]
+  readonly csv: string
+}
+
+function RequestTable({ requests, csv }: RequestTableProps) {
+  useEffect(() => rememberRequests(requests.map(keyOf)), [requests])
+  return <VirtualTable name="requests" csv={csv} columns={COLUMNS} items={requests} keyOf={keyOf} />
 }
 
 const MAX_LIVE = 100

@@ -176,7 +176,7 @@ function SessionStats({ session }: { readonly session: AgentSession }) {
   )
 }
 
-const STEPS: readonly Column<SessionStep>[] = [
+export const STEPS: readonly Column<SessionStep>[] = [
   { title: 'No.', kind: 'number', cell: (_, index) => index + 1 },
   {
     title: 'Step',
