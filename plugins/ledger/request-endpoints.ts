@@ -13,16 +13,19 @@ import { decodeCursor, encodeCursor } from '../../core/http/pages.ts'
 import { respondWithExport } from './export-pages.ts'
 import type { LedgerReader } from './reader.ts'
 import {
+  adminFiguresQuery,
   adminRequestQuery,
+  figuresQuery,
   parseRuleFilter,
   REQUEST_PAGE,
+  RequestFiguresSchema,
   RequestRecordPage,
   RequestRecordSchema,
   requestId,
   requestQuery,
 } from './schemas.ts'
 import { narrowRecord, toGroupFilter } from './scoped-records.ts'
-import { CSV_HEADER, showRecord, toRecordLine } from './show-record.ts'
+import { CSV_HEADER, showFigures, showRecord, toRecordLine } from './show-record.ts'
 import type { RequestFilter, StoredRecord } from './store/queries.ts'
 import { parseTimeRange } from './time-parameter.ts'
 
@@ -33,6 +36,11 @@ const PAGE_RESPONSE = {
     text: ['application/jsonl', 'text/csv'],
   },
 }
+
+/** A filter may pass millions of requests. */
+const MAX_FIGURES = 10_000
+
+const FIGURES_RESPONSE = { 200: { description: 'The figures.', body: data(RequestFiguresSchema) } }
 
 /** Creates the endpoints that read requests. */
 export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[] {
@@ -90,7 +98,45 @@ export function createRequestEndpoints(reader: LedgerReader): readonly Endpoint[
           scope,
         ),
     }),
+    endpoint({
+      method: 'GET',
+      path: '/v1/request-figures',
+      access: user(),
+      operationId: 'readRequestFigures',
+      summary: 'Returns figures of your inference requests: errors, cost, percentiles of latencies.',
+      tags: ['inference'],
+      query: figuresQuery,
+      responses: FIGURES_RESPONSE,
+      errors: ['ledger_unavailable'],
+      handle: ({ query, account }) => respondWithFigures(reader, query, { userId: account.userId }),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/admin/request-figures',
+      access: operator('auditor', 'filtered'),
+      operationId: 'readAllRequestFigures',
+      summary: 'Returns figures of the inference requests of all users.',
+      tags: ['admin'],
+      query: adminFiguresQuery,
+      responses: FIGURES_RESPONSE,
+      errors: ['ledger_unavailable'],
+      handle: ({ query, scope }) =>
+        respondWithFigures(reader, query, {
+          ...(query.user !== undefined && { userId: query.user }),
+          ...toGroupFilter(query.group, scope),
+        }),
+    }),
   ]
+}
+
+async function respondWithFigures(
+  reader: LedgerReader,
+  query: Static<TObject<typeof figuresQuery>>,
+  caller: RequestFilter,
+) {
+  const filter = { ...parseRequestFilter(query), ...caller }
+  const figures = await reader.figures({ filter, limit: MAX_FIGURES })
+  return { status: 200, body: { data: showFigures(figures) } }
 }
 
 type RequestQueryValues = Static<TObject<typeof requestQuery>>

@@ -176,6 +176,34 @@ export const RequestRecordPage = Type.Object(
   { $id: 'RequestRecordPage', description: 'A page of requests.' },
 )
 
+const PercentilesSchema = Type.Object(
+  {
+    p50: Count('Half of them took at most as long.'),
+    p90: Count('90 % of them took at most as long.'),
+    p99: Count('99 % of them took at most as long.'),
+  },
+  { $id: 'Percentiles', description: 'Milliseconds that shares of requests took at most.' },
+)
+
+export const RequestFiguresSchema = Type.Object(
+  {
+    requests: Count('Requests that pass the filters; 10,000 if there are more.'),
+    is_truncated: Type.Boolean({
+      description: 'Whether there are more requests: the figures are those of the newest 10,000.',
+    }),
+    errors: Count('Requests that were refused or failed.'),
+    cost_usd: Type.Number({ description: 'Cost in US dollars, without requests of unknown cost.' }),
+    unknown_costs: Count('Requests of unknown cost.'),
+    latency_ms: Nullable(PercentilesSchema, {
+      description: 'Until the response ended, of answered requests; null without any.',
+    }),
+    first_token_ms: Nullable(PercentilesSchema, {
+      description: 'Until the first event of answered streams; null without any.',
+    }),
+  },
+  { $id: 'RequestFigures', description: 'Figures of the requests that pass filters.' },
+)
+
 export const requestId = Type.String({
   minLength: 1,
   description: 'The x_request_id of a request.',
@@ -276,7 +304,7 @@ export function parseRuleFilter(rule: string): { readonly kind: string; readonly
   return { kind: rule.slice(0, separator), id: Number(rule.slice(separator + 1)) }
 }
 
-export const requestQuery = {
+const requestFilters = {
   key: keyFilter,
   rule: ruleFilter,
   action: text('An action that a rule applied.', 'block'),
@@ -300,8 +328,16 @@ export const requestQuery = {
     'firewall',
   ),
   ...range,
-  format: exportFormat,
-  ...pageQuery(REQUEST_PAGE, 'YmVmb3JlOjc'),
 }
 
-export const adminRequestQuery = { user: userFilter, group: groupFilter, ...requestQuery }
+const callerFilters = { user: userFilter, group: groupFilter }
+
+const page = { format: exportFormat, ...pageQuery(REQUEST_PAGE, 'YmVmb3JlOjc') }
+
+export const requestQuery = { ...requestFilters, ...page }
+
+export const adminRequestQuery = { ...callerFilters, ...requestQuery }
+
+export const figuresQuery = requestFilters
+
+export const adminFiguresQuery = { ...callerFilters, ...requestFilters }

@@ -3,6 +3,7 @@ import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import { toCsvLine } from '../../core/util/csv.ts'
 import type { RequestFeedback } from './store/feedback-queries.ts'
 import type { CopySums, StoredRecord, UsageGroup } from './store/queries.ts'
+import type { RequestFigures } from './store/read-figures.ts'
 import type { RecordedAttempt, RecordedError, RecordedTimes } from './store/record.ts'
 import { DAY_MS, HOUR_MS, SCORE_UNITS, timeOfRecordId } from './store/record-id.ts'
 
@@ -121,6 +122,19 @@ export function showUsage(group: UsageGroup): JsonObject {
     ratings: group.ratings,
     mean_score: group.ratings === 0 ? null : toMeanScore(group),
     signals: group.signals,
+  }
+}
+
+/** Shows the figures of the requests that pass a filter. */
+export function showFigures(figures: RequestFigures): JsonObject {
+  return {
+    requests: figures.requests,
+    is_truncated: figures.isTruncated,
+    errors: figures.errors,
+    cost_usd: toDollars(figures.cost),
+    unknown_costs: figures.unknownCosts,
+    latency_ms: figures.latency && { ...figures.latency },
+    first_token_ms: figures.firstToken && { ...figures.firstToken },
   }
 }
 

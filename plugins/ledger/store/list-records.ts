@@ -11,22 +11,29 @@ import { ANY_RULE } from './write-records.ts'
 export async function listRecords(
   db: Kysely<LedgerTables>,
   engine: LedgerEngine,
-  { filter, before, limit }: RequestQuery,
+  { limit, ...query }: RequestQuery,
 ): Promise<RequestPage> {
-  const selected = await select(db, engine, { filter, before })
-  if (selected === undefined) return { records: [] }
-  const { conditions, range, access } = selected
   // One more than asked for, which tells whether there is another page.
-  const read = (branch: AccessPath['branches'][number]) =>
-    selectIds(db, engine, conditions, access.name, branch, range, limit + 1).execute()
-  const parts = await Promise.all(access.branches.map(read))
-  const ids = parts
-    .flat()
-    .map(({ id }) => id)
-    .sort((a, b) => b - a)
+  const ids = await listIds(db, engine, { ...query, limit: limit + 1 })
   const records = await readRecords(db, ids.slice(0, limit))
   const last = records.at(-1)
   return { records, ...(ids.length > limit && last !== undefined && { next: last.id }) }
+}
+
+/** Returns the ids of the newest requests that pass the filter, newest first. */
+export async function listIds(
+  db: Kysely<LedgerTables>,
+  engine: LedgerEngine,
+  { filter, before, limit }: RequestQuery,
+): Promise<readonly number[]> {
+  const selected = await select(db, engine, { filter, before })
+  if (selected === undefined) return []
+  const { conditions, range, access } = selected
+  const read = (branch: AccessPath['branches'][number]) =>
+    selectIds(db, engine, conditions, access.name, branch, range, limit).execute()
+  const parts = await Promise.all(access.branches.map(read))
+  const ids = parts.flat().map(({ id }) => id)
+  return ids.sort((a, b) => b - a).slice(0, limit)
 }
 
 /** Returns how many requests pass the filter, up to a maximum. */

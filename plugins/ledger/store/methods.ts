@@ -21,6 +21,7 @@ import type {
   UsageGroup,
   UsageQuery,
 } from './queries.ts'
+import type { RequestFigures } from './read-figures.ts'
 import type { SeriesPoint, SeriesQuery } from './read-series.ts'
 import type { SessionPage, SessionQuery, StepPage, StepQuery } from './read-sessions.ts'
 import type { LastUse, UserLastUse } from './read-usage.ts'
@@ -48,6 +49,8 @@ const write = <Params, Result>(timeoutMs: number): Method<Params, Result> => ({ 
 const STORE_METHODS = {
   find: read<string, StoredRecord | undefined>(5000),
   list: read<RequestQuery, RequestPage>(15_000),
+  /** Returns figures of the newest requests that pass a filter. */
+  figures: read<Pick<RequestQuery, 'filter' | 'limit'>, RequestFigures>(15_000),
   usage: read<UsageQuery, readonly UsageGroup[]>(30_000),
   sumCosts: read<CostQuery, CostSum>(15_000),
   /** Returns sums of the copies for other models, by rule and model. */

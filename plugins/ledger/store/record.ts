@@ -139,8 +139,8 @@ export interface PromptContent {
 }
 
 /**
- * What is recorded of a reply, or why it is not. See docs/decisions/prompt-recording.md, "Replies are recorded
- * as part of their prompts".
+ * What is recorded of a reply, or why it is not. See docs/decisions/prompt-recording.md, "Replies are
+ * recorded as part of their prompts".
  */
 export type RecordedReply =
   | {

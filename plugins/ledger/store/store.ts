@@ -17,6 +17,7 @@ import type { PromptCipher } from './prompt-cipher.ts'
 import { deleteFeedbackOf, deletePromptsOf, findPrompt, readPrompts } from './prompts.ts'
 import type { RequestQuery, StoredPrompt, StoredRecord } from './queries.ts'
 import { readCopies } from './read-copies.ts'
+import { readFigures } from './read-figures.ts'
 import { readSeries } from './read-series.ts'
 import { listSessions, listSteps } from './read-sessions.ts'
 import { readLastUse, readLastUseOfUsers, readUsage, sumCosts } from './read-usage.ts'
@@ -120,6 +121,7 @@ function createLedgerStore(
       isForgotten = false
     },
     list: (query) => listRecords(db, engine, query),
+    figures: (query) => readFigures(db, engine, query),
     count: (query) => countRecords(db, engine, query),
     promptsOf: (records) => readPrompts(db, cipher, records),
     featuresOf: (ids) => readFeatures(db, ids),

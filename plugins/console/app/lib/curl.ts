@@ -5,7 +5,7 @@ type SentRecord = Pick<RequestRecord, 'endpoint' | 'requested_model' | 'stream' 
 /** Recorded requests have the form of chat completions, whatever their endpoint was. */
 const CHAT = '/v1/chat/completions'
 
-/** Returns the command that sends a request again. Without its recorded prompt, the prompt is a blank to fill in. */
+/** Returns the command that sends a request again. A prompt that is not recorded is a blank to fill in. */
 export function toCurl(record: SentRecord, request: RecordedPrompt['request'], gateway: URL): string {
   const { endpoint, session_id } = record
   const takesInput = /\/(embeddings|moderations)$/.test(endpoint)

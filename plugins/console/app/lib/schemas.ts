@@ -170,6 +170,7 @@ export interface PatternTestResult {
   pattern_error: string | null; is_match: boolean; is_finished: boolean; matches: PatternMatch[]
   is_truncated: boolean; masked: string | null
 }
+export interface Percentiles { p50: number; p90: number; p99: number }
 export interface PinnedTool {
   name: string; status: 'approved' | 'pending' | 'changed' | 'rejected'; revision: number
   approved_revision: number | null; served_revision: number | null; digest: string; seen_at: string
@@ -203,6 +204,10 @@ export interface RecordedReply {
 export interface RecordedToolCall { verdict: string; is_same: boolean; has_same_arguments: boolean }
 export interface RequestFeedback {
   name: string; score: number; comment: string | null; given_by: string; given_at: string
+}
+export interface RequestFigures {
+  requests: number; is_truncated: boolean; errors: number; cost_usd: number; unknown_costs: number
+  latency_ms: Percentiles | null; first_token_ms: Percentiles | null
 }
 export interface RequestRecord {
   x_request_id: string; time: string; user_id: number; key_id: string | null; group_ids: number[]

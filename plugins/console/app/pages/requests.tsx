@@ -1,19 +1,19 @@
 import { useEffect, useState } from 'preact/hooks'
 import { endpointUrl } from '../lib/api.ts'
-import { useLiveRequests } from '../lib/data.ts'
+import { useData, useLiveRequests } from '../lib/data.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
 import { users } from '../lib/names.ts'
 import { rememberRequests } from '../lib/neighbours.ts'
 import { useRange } from '../lib/range.ts'
 import { href, type PageProps } from '../lib/router.ts'
-import type { RequestRecord } from '../lib/schemas.ts'
+import type { Percentiles, RequestFigures, RequestRecord } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
 import { CheckField } from '../ui/fields.tsx'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
-import { PageLayout } from '../ui/page.tsx'
+import { PageLayout, ResourceView } from '../ui/page.tsx'
 import { RangePicker } from '../ui/range-picker.tsx'
-import { ActionBadge, LiveBadge, StatusBadge, Time, UserLink } from '../ui/values.tsx'
+import { ActionBadge, LiveBadge, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { RequestPage, ScoreBadge } from './request.tsx'
 
 export function RequestsPage({ path: [id] }: PageProps) {
@@ -58,6 +58,7 @@ function RequestList() {
     >
       <Filters filters={filters} />
       {isLive && <LiveRequests filters={chosen} />}
+      <Figures filters={chosen} />
       <PagedList<RequestRecord>
         path={path}
         query={{ ...chosen, limit: 50 }}
@@ -70,6 +71,37 @@ function RequestList() {
       </PagedList>
     </PageLayout>
   )
+}
+
+/** Of all requests that pass the filters, not of those that are loaded. */
+function Figures({ filters }: { readonly filters: Readonly<Record<string, string>> }) {
+  const figures = useData<RequestFigures>(`${root()}/request-figures`, filters)
+  return (
+    <ResourceView resource={figures}>
+      {({ requests, is_truncated, errors, cost_usd, unknown_costs, latency_ms, first_token_ms }) => (
+        <dl class="stats">
+          <Stat label="Requests" value={formatCount(requests)} note={is_truncated && 'the newest of more'} />
+          <Stat
+            label="Failed"
+            value={formatCount(errors)}
+            note={errors > 0 && `${Math.round((errors / requests) * 1000) / 10} %`}
+          />
+          <Stat
+            label="Cost"
+            value={formatUsd(cost_usd)}
+            note={unknown_costs > 0 && `and ${formatCount(unknown_costs)} of unknown cost`}
+          />
+          <LatencyStat label="Latency" of={latency_ms} />
+          <LatencyStat label="First token" of={first_token_ms} />
+        </dl>
+      )}
+    </ResourceView>
+  )
+}
+
+function LatencyStat({ label, of }: { readonly label: string; readonly of: Percentiles | null }) {
+  const note = of && `p90 ${formatMs(of.p90)}, p99 ${formatMs(of.p99)}`
+  return <Stat label={`${label}, median`} value={formatMs(of?.p50)} note={note} />
 }
 
 interface RequestTableProps {

@@ -420,6 +420,26 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
     }
   })
 
+  it('has figures of the newest requests, by the nearest rank', async () => {
+    const latencies = Array.from({ length: 200 }, (_, index) => 200 - index)
+    const records = latencies.map((latencyMs) =>
+      ledgerRecord({ latencyMs, cost: 5, ...(latencyMs <= 10 && { firstTokenMs: latencyMs }) }),
+    )
+    const refused = ledgerRecord({
+      error: { code: 'x', status: 400 },
+      status: 400,
+      latencyMs: 999,
+      cost: null,
+    })
+    await store.write([...records, refused])
+    expect(await store.figures({ filter: {}, limit: 201 })).to.deep.equal({
+      ...{ requests: 201, isTruncated: false, errors: 1, cost: 1000, unknownCosts: 1 },
+      latency: { p50: 100, p90: 180, p99: 198 },
+      firstToken: { p50: 5, p90: 9, p99: 10 },
+    })
+    expect(await store.figures({ filter: {}, limit: 200 })).to.include({ requests: 200, isTruncated: true })
+  })
+
   it('returns records whose batches have columns of many forms as they were written', async () => {
     const parts: Partial<LedgerRecord>[] = [
       { traceId: '4bf92f3577b34da6a3ce929d0e0e4736' },
