@@ -27,14 +27,18 @@ const CALLERS: readonly Filter[] = [
   { name: 'group', type: 'group' },
 ]
 
-const OTHERS: readonly Filter[] = [
+const OUTCOME: readonly Filter[] = [
   { name: 'status', type: 'text' },
+  { name: 'q', label: 'Error', type: 'text' },
+]
+
+const OTHERS: readonly Filter[] = [
   { name: 'model', type: 'text' },
   { name: 'provider', type: 'text' },
-  { name: 'q', label: 'Error', type: 'text' },
-  { name: 'max_score', label: 'Score up to', type: 'text', placeholder: '0.4' },
+  { name: 'action', label: 'Action', options: [['', 'all'], ...ACTIONS] },
   { name: 'rule', type: 'text', placeholder: 'firewall:12' },
   { name: 'session_id', label: 'Session', type: 'text' },
+  { name: 'max_score', label: 'Score up to', type: 'text', placeholder: '0.4' },
   { name: 'key' },
   { name: 'endpoint' },
 ]
@@ -43,8 +47,7 @@ const OTHERS: readonly Filter[] = [
 function RequestList() {
   const path = `${root()}/requests`
   const [isLive, setLive] = useState(false)
-  const action: Filter = { name: 'action', label: 'Action', options: [['', 'all'], ...ACTIONS] }
-  const filters = [action, ...(isOperator() ? CALLERS : []), ...OTHERS]
+  const filters = [...OUTCOME, ...(isOperator() ? CALLERS : []), ...OTHERS]
   const chosen = { ...chosenFilters(filters), ...useRange() }
   return (
     <PageLayout
