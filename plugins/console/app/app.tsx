@@ -22,12 +22,23 @@ import {
 } from 'lucide'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { send } from './lib/api.ts'
+import { readSession } from './lib/api.ts'
+import { isDisconnected } from './lib/connection.ts'
 import { useAction, useInterval } from './lib/data.ts'
 import { pendingCount, readPendingApprovals } from './lib/pending-approvals.ts'
 import { href, route } from './lib/router.ts'
-import type { CurrentConsoleSession } from './lib/schemas.ts'
-import { canReadPastRules, isOperator, seesEverything, session, signInOptions } from './lib/session.ts'
+import {
+  announceSignIn,
+  canReadPastRules,
+  endSession,
+  hasSessionEnded,
+  isOperator,
+  seesEverything,
+  session,
+  signedInPerson,
+  signInOptions,
+  startSession,
+} from './lib/session.ts'
 import { AccessPage } from './pages/access.tsx'
 import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
@@ -41,7 +52,7 @@ import { RoutingPage } from './pages/routing.tsx'
 import { OwnRulesPage } from './pages/rule-editor.tsx'
 import { SessionPages } from './pages/sessions.tsx'
 import { SettingsPage } from './pages/settings.tsx'
-import { SignIn } from './pages/sign-in.tsx'
+import { SignIn, SignInAgain } from './pages/sign-in.tsx'
 import { SimulatorPage } from './pages/simulator.tsx'
 import { TimeTravelPage } from './pages/time-travel.tsx'
 import { ToolCallPages } from './pages/tool-calls.tsx'
@@ -136,9 +147,11 @@ const groups: readonly PageGroup[] = [
 /** The console: the sign-in, or the navigation with the page that the address names. */
 function App() {
   const load = useAction(async () => {
-    const current = await send<CurrentConsoleSession>('GET', '/console/session')
+    const current = await readSession()
     signInOptions.value = current.sign_in
-    session.value = current.data
+    if (current.data === null) return endSession()
+    startSession(current.data)
+    announceSignIn()
   })
   useEffect(load.start, [])
 
@@ -146,9 +159,15 @@ function App() {
   if (session.value === undefined) return <Loading />
   if (session.value === null) return <SignIn />
   return (
-    <Shell groups={groups} current={currentPath()}>
-      <CurrentPage />
-    </Shell>
+    <>
+      <Shell key={signedInPerson()} groups={groups} current={currentPath()}>
+        <CurrentPage />
+      </Shell>
+      <p class="connection" role="status">
+        {isDisconnected.value && 'The gateway does not respond. The page goes on once it does.'}
+      </p>
+      {hasSessionEnded.value && <SignInAgain />}
+    </>
   )
 }
 

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { GATEWAY, send } from './lib/api.ts'
 import { forgetDrafts } from './lib/drafts.ts'
 import { href, type PageProps, route } from './lib/router.ts'
-import { session } from './lib/session.ts'
+import { endSession, session } from './lib/session.ts'
 import { THEMES, type Theme, theme } from './lib/theme.ts'
 import { Finder } from './ui/finder.tsx'
 import { Icon } from './ui/icon.tsx'
@@ -134,5 +134,5 @@ async function signOut(): Promise<void> {
   }
   await send('DELETE', `/console/session?path=${encodeURIComponent(GATEWAY.pathname)}`)
   forgetDrafts()
-  session.value = null
+  endSession()
 }

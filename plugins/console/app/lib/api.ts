@@ -1,4 +1,6 @@
-import { session } from './session.ts'
+import { reconnect } from './connection.ts'
+import type { CurrentConsoleSession } from './schemas.ts'
+import { hasSessionEnded, session, signInOptions, startSession, waitForSignIn } from './session.ts'
 
 /** The gateway, which serves the console one level below. */
 export const GATEWAY = new URL('..', document.baseURI)
@@ -95,14 +97,22 @@ export function ifUnchanged({ etag }: Tagged<unknown>): Readonly<Record<string, 
   return etag === null ? { 'if-none-match': '*' } : { 'if-match': etag }
 }
 
+interface Exchange<Result> {
+  readonly body: Result
+  readonly etag: string | null
+}
+
+/** Sends a request; once more if the session has ended, and the same person has signed in again. */
 async function exchange<Result>(
   method: string,
   path: string,
   body: unknown,
-  { reason, headers = {}, signal }: RequestOptions,
-): Promise<{ readonly body: Result; readonly etag: string | null }> {
+  options: RequestOptions,
+  isRepeated = false,
+): Promise<Exchange<Result>> {
+  const { reason, headers = {}, signal } = options
   const url = path.startsWith('http') ? path : endpointUrl(path)
-  const response = await fetch(url, {
+  const [response, text] = await fetchText(url, {
     method,
     headers: {
       ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -114,14 +124,40 @@ async function exchange<Result>(
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error
-    throw new ApiError(0, 'The gateway does not respond. Check that it runs, and try again.')
+    throw disconnectedError()
   })
-  const text = await response.text()
   const content = parseJson(text)
   if (response.ok) return { body: (content ?? text) as Result, etag: response.headers.get('etag') }
+  const error = toApiError(response.status, content)
+  // A proxy answers in place of a gateway that restarts.
+  if (response.status >= 502 && content === undefined) throw disconnectedError()
   const isSignIn = headers.authorization !== undefined
-  if (response.status === 401 && !isSignIn) session.value = null
-  throw toApiError(response.status, content)
+  if (response.status !== 401 || isSignIn || !session.value || isRepeated) throw error
+  if (await waitForSignIn(signal)) return exchange(method, path, body, options, true)
+  throw error
+}
+
+async function fetchText(url: string, init: RequestInit): Promise<readonly [Response, string]> {
+  const response = await fetch(url, init)
+  return [response, await response.text()]
+}
+
+function disconnectedError(): ApiError {
+  reconnect(resumeSession)
+  return new ApiError(0, 'The gateway does not respond. Check that it runs, and try again.')
+}
+
+/** Reads who is signed in. */
+export async function readSession(): Promise<CurrentConsoleSession> {
+  return send('GET', '/console/session')
+}
+
+/** Goes on with the session that the browser has now, if it has one. */
+export async function resumeSession(): Promise<void> {
+  const { data, sign_in } = await readSession()
+  signInOptions.value = sign_in
+  if (data !== null) startSession(data)
+  else if (session.value) hasSessionEnded.value = true
 }
 
 /** Header values are bytes: UTF-8, one character for each. */

@@ -1,6 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { type ApiError, endpointUrl, get, type Query, toError } from './api.ts'
+import { isDisconnected, reconnections } from './connection.ts'
 import type { RequestRecord } from './schemas.ts'
+import { hasSessionEnded } from './session.ts'
 
 /** Data of the gateway, as a page shows it. After a failed reload, the old data stays beside the error. */
 export interface Resource<Data> {
@@ -43,12 +45,13 @@ export function useData<Data>(path: string, query: Query = {}, refreshMs?: numbe
   return resource
 }
 
-/** Calls `run` every `ms` while the page is visible. */
+/** Calls `run` every `ms` while the page is visible, somebody is signed in, and the gateway responds. */
 export function useInterval(ms: number | undefined, run: () => void): void {
   useEffect(() => {
     if (ms === undefined) return
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') run()
+      const isIdle = hasSessionEnded.value || isDisconnected.value
+      if (document.visibilityState === 'visible' && !isIdle) run()
     }, ms)
     return () => clearInterval(timer)
   }, [ms, run])
@@ -84,6 +87,7 @@ export function useLiveRequests(filters: Query, receive: (record: RequestRecord)
     source.onerror = () => setState(source.readyState === EventSource.CLOSED ? 'refused' : 'connecting')
     source.addEventListener('request', ({ data }) => receive(JSON.parse(data) as RequestRecord))
     return () => source.close()
-  }, [url])
+    // A proxy refuses streams in place of a gateway that restarts, and the gateway those of ended sessions.
+  }, [url, reconnections.value, hasSessionEnded.value])
   return state
 }

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import type { EffectiveFirewallRule, EffectiveRoutingRule, EffectiveToolRule, Policy } from './schemas.ts'
-import { session } from './session.ts'
+import { signedInPerson } from './session.ts'
 
 /** In the order in which they are shown. */
 export const RULE_KINDS = ['firewall', 'routing', 'tool'] as const
@@ -59,11 +59,10 @@ export function toDraft(kind: RuleKind, stored: Rule): DraftRule {
   return { key: `${kind}:${stored.id}`, kind, stored, content: toContent(kind, stored), isRemoved: false }
 }
 
-let newDrafts = 0
-
 export function newDraft(kind: RuleKind, content: RuleContent): DraftRule {
-  newDrafts += 1
-  return { key: `${kind}:new-${newDrafts}`, kind, stored: undefined, content, isRemoved: false }
+  // Those of before the page was loaded again have other keys.
+  const key = `${kind}:new-${Date.now().toString(36)}`
+  return { key, kind, stored: undefined, content, isRemoved: false }
 }
 
 export const NEW_RULES: Readonly<Record<RuleKind, RuleContent>> = {
@@ -185,31 +184,52 @@ export function toRulesFile(policy: Policy, drafts: readonly DraftRule[]): objec
   return { policies: [{ ...settings, ...Object.fromEntries(lists) }] }
 }
 
+type PendingRules = readonly (readonly [key: string, drafts: readonly DraftRule[]])[]
+
+const STORED_AS = 'signalbox drafts'
+
 /**
- * Rules with changes that are not saved yet, by the person who makes them and the path of the rules. They are
- * kept in memory when another page is shown and when the session ends, until they are saved or discarded, the
- * person signs out, or the window is closed.
+ * Rules with changes that are not saved yet, by the person who makes them and the path of the rules. The
+ * window keeps them when another page is shown, when it is loaded again, and when the session ends, until they
+ * are saved or discarded, the person signs out, or the window is closed.
  */
-const pending = signal<ReadonlyMap<string, readonly DraftRule[]>>(new Map())
+const pending = signal<PendingRules>(readPending())
 
 addEventListener('beforeunload', (event) => {
-  if (pending.value.size > 0) event.preventDefault()
+  if (pending.value.length > 0) event.preventDefault()
 })
 
-const keyOf = (path: string) => `${session.value?.id} ${path}`
+function readPending(): PendingRules {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORED_AS) ?? '[]')
+  } catch {
+    return []
+  }
+}
+
+function setPending(rules: PendingRules): void {
+  pending.value = rules
+  try {
+    sessionStorage.setItem(STORED_AS, JSON.stringify(rules))
+  } catch {
+    // The browser stores nothing: they are lost when the page is loaded again.
+  }
+}
+
+const keyOf = (path: string) => `${signedInPerson()} ${path}`
 
 export function pendingDrafts(path: string): readonly DraftRule[] {
-  return pending.value.get(keyOf(path)) ?? []
+  return pending.value.find(([key]) => key === keyOf(path))?.[1] ?? []
 }
 
 /** Without a changed rule among them, nothing is kept. */
 export function keepDrafts(path: string, drafts: readonly DraftRule[]): void {
-  const others = [...pending.value].filter(([key]) => key !== keyOf(path))
-  const changed = drafts.some(isChangedDraft) ? [[keyOf(path), drafts] as const] : []
-  pending.value = new Map([...others, ...changed])
+  const changed = drafts.filter(isChangedDraft)
+  const others = pending.value.filter(([key]) => key !== keyOf(path))
+  setPending(changed.length > 0 ? [...others, [keyOf(path), changed]] : others)
 }
 
 /** Forgets the changes of the person who signs out. */
 export function forgetDrafts(): void {
-  pending.value = new Map([...pending.value].filter(([key]) => !key.startsWith(`${session.value?.id} `)))
+  setPending(pending.value.filter(([key]) => !key.startsWith(`${signedInPerson()} `)))
 }

@@ -8,18 +8,29 @@ import { ErrorMessage } from './page.tsx'
 interface DialogProps {
   readonly title: string
   readonly onClose: () => void
+  /** The dialog has to be answered: Escape does not close it. */
+  readonly isRequired?: boolean
   readonly children: ComponentChildren
 }
 
 /** A modal dialog. The browser keeps the focus in it, and closes it with Escape. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, isRequired = false, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
+    const before = document.activeElement
     element.current?.showModal()
+    // Removed dialogs do not give the focus back.
+    return () => before instanceof HTMLElement && before.focus()
   }, [])
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={onClose}>
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      // Browsers close it all the same when Escape is pressed again.
+      onClose={isRequired ? () => element.current?.showModal() : onClose}
+      onCancel={(event) => isRequired && event.preventDefault()}
+    >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

@@ -1,6 +1,7 @@
 import { type ComponentChildren, toChildArray } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ApiError } from '../lib/api.ts'
+import { reconnections } from '../lib/connection.ts'
 import type { Resource } from '../lib/data.ts'
 import { route } from '../lib/router.ts'
 
@@ -75,7 +76,14 @@ export function Loading() {
   )
 }
 
+/** With `retry`, it is called by itself once the gateway has come back. */
 export function ErrorMessage({ error, retry }: { readonly error: ApiError; readonly retry?: () => void }) {
+  const shownAt = useRef(reconnections.value)
+  useEffect(() => {
+    if (shownAt.current === reconnections.value) return
+    shownAt.current = reconnections.value
+    retry?.()
+  }, [reconnections.value])
   const issues = Object.entries(error.issues).filter(([, texts]) => !texts.includes(error.message))
   return (
     <div class="notice error" role="alert">
