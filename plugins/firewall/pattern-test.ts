@@ -5,9 +5,11 @@ import {
   GatewayError,
   Nullable,
   operator,
+  type Static,
   StrictObject,
   StringEnum,
   Type,
+  user,
 } from '../../core/contract/index.ts'
 import { PatternLimitError, PatternRun, scaleCpuLimit } from '../../core/patterns/pattern-run.ts'
 import { type CompiledPattern, compilePattern, preparePatterns } from '../../core/patterns/patterns.ts'
@@ -62,44 +64,69 @@ const PatternTestResult = Type.Object(
   { $id: 'PatternTestResult', description: 'What a pattern finds.' },
 )
 
-/** `POST /admin/pattern-test`: runs a pattern as a rule would. `cpuMs`: the limit of a live request. */
-export function createPatternTestEndpoint(cpuMs: number): Endpoint {
-  return endpoint({
-    method: 'POST',
-    path: '/admin/pattern-test',
-    access: operator('auditor', 'whole'),
-    operationId: 'testPattern',
-    summary: 'Runs the pattern of a firewall rule on a text, with the limits of a live request.',
-    tags: ['rules'],
-    body: PatternTest,
-    examples: { mask: { type: 'regex', pattern: '\\d{4}', text: 'My PIN is 4711.', replacement: '####' } },
-    responses: { 200: { description: 'What it finds.', body: data(PatternTestResult) } },
-    errors: ['invalid_rule'],
-    async handle({ body: { type, pattern: text, ...test }, client }) {
-      const source = patternSource({ type, pattern: text })
-      await preparePatterns([source], OWNER).catch((cause: unknown) => {
-        if (!(cause instanceof PatternLimitError)) throw cause
-        throw new GatewayError('invalid_rule', 'The pattern takes too long to compile. Shorten it.', {
-          cause,
-        })
-      })
-      const pattern = compilePattern(source)
-      if ('error' in pattern) return respond({ pattern_error: pattern.error })
-      const cpuLimitMs = scaleCpuLimit(cpuMs, test.text.length)
-      const run = new PatternRun({ owner: OWNER, client, cpuLimitMs })
-      const replacement = toReplacement({ type, replacement: test.replacement ?? DEFAULT_REPLACEMENT })
-      try {
-        const is_match = await pattern.test(test.text, run)
-        const found = is_match ? await findMatches(pattern, test.text, replacement, run) : []
-        const masked = await pattern.replace(test.text, replacement, run)
-        const matches = found.slice(0, MAX_MATCHES).map(({ start, end }) => ({ start, end }))
-        return respond({ is_match, matches, is_truncated: found.length > MAX_MATCHES, masked })
-      } catch (error) {
-        if (!(error instanceof PatternLimitError)) throw error
-        return respond({ is_finished: false })
-      }
-    },
+const patternTest = {
+  method: 'POST',
+  tags: ['rules'],
+  body: PatternTest,
+  examples: { mask: { type: 'regex', pattern: '\\d{4}', text: 'My PIN is 4711.', replacement: '####' } },
+  responses: { 200: { description: 'What it finds.', body: data(PatternTestResult) } },
+  errors: ['invalid_rule'],
+} as const
+
+/**
+ * `POST /admin/pattern-test` and `/v1/pattern-test`: run a pattern as a rule would. `cpuMs`: the limit of a
+ * live request.
+ */
+export function createPatternTestEndpoints(cpuMs: number): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...patternTest,
+      path: '/admin/pattern-test',
+      access: operator('auditor', 'whole'),
+      operationId: 'testPattern',
+      summary: 'Runs the pattern of a firewall rule on a text, with the limits of a live request.',
+      handle: ({ body, client }) => testPattern(body, { owner: OWNER, client, cpuMs }),
+    }),
+    endpoint({
+      ...patternTest,
+      path: '/v1/pattern-test',
+      access: user({ plan: 'paid' }),
+      operationId: 'testOwnPattern',
+      summary: 'Runs the pattern of a firewall rule on a text, with the limits of a live request.',
+      handle: ({ body, client, account }) => testPattern(body, { owner: account.userId, client, cpuMs }),
+    }),
+  ]
+}
+
+interface PatternTestLimits extends Pick<ConstructorParameters<typeof PatternRun>[0], 'client'> {
+  /** Whose patterns it takes turns with. */
+  readonly owner: number
+  readonly cpuMs: number
+}
+
+async function testPattern(
+  { type, pattern: text, ...test }: Static<typeof PatternTest>,
+  { owner, client, cpuMs }: PatternTestLimits,
+) {
+  const source = patternSource({ type, pattern: text })
+  await preparePatterns([source], owner).catch((cause: unknown) => {
+    if (!(cause instanceof PatternLimitError)) throw cause
+    throw new GatewayError('invalid_rule', 'The pattern takes too long to compile. Shorten it.', { cause })
   })
+  const pattern = compilePattern(source)
+  if ('error' in pattern) return respond({ pattern_error: pattern.error })
+  const run = new PatternRun({ owner, client, cpuLimitMs: scaleCpuLimit(cpuMs, test.text.length) })
+  const replacement = toReplacement({ type, replacement: test.replacement ?? DEFAULT_REPLACEMENT })
+  try {
+    const is_match = await pattern.test(test.text, run)
+    const found = is_match ? await findMatches(pattern, test.text, replacement, run) : []
+    const masked = await pattern.replace(test.text, replacement, run)
+    const matches = found.slice(0, MAX_MATCHES).map(({ start, end }) => ({ start, end }))
+    return respond({ is_match, matches, is_truncated: found.length > MAX_MATCHES, masked })
+  } catch (error) {
+    if (!(error instanceof PatternLimitError)) throw error
+    return respond({ is_finished: false })
+  }
 }
 
 const NOTHING = {

@@ -32,7 +32,7 @@ import type { EvaluationOptions, FirewallOutcome } from './evaluate.ts'
 import { RequestMasks, ResponseRules, ToolFirewall, type ToolFirewallCaller } from './index.ts'
 import { inspectStream, inspectWholeReply } from './inspect-reply.ts'
 import type { ResponseFirewall } from './inspected-text.ts'
-import { createPatternTestEndpoint } from './pattern-test.ts'
+import { createPatternTestEndpoints } from './pattern-test.ts'
 import { recordOutcome } from './record-outcome.ts'
 import { FIREWALL_ERROR_CODES, firewallError, toRefusalError } from './refusal.ts'
 import { createReplyReport, type ReplyReport } from './reply-report.ts'
@@ -202,7 +202,7 @@ export default definePlugin({
       endpoints: [
         ...createRuleEndpoints(kinds.firewall, own),
         ...presetEndpoints,
-        createPatternTestEndpoint(cpuMs),
+        ...createPatternTestEndpoints(cpuMs),
       ],
     }
   },

@@ -57,9 +57,18 @@ describe('POST /admin/pattern-test', () => {
     expect([matches.length, is_truncated]).to.deep.equal([1000, true])
   })
 
-  it('is for operators', async () => {
-    const user = await newUser(gateway)
-    const body = { type: 'regex', pattern: 'a', text: 'a' }
+  it('needs no text to say whether a pattern can be evaluated', async () => {
+    expect(await test({ pattern: 'a', text: '' })).to.include({ pattern_error: null, is_match: false })
+    expect((await test({ pattern: 'a)', text: '' })).pattern_error).to.be.a('string')
+  })
+
+  it('is for operators; users with rules have their own', async () => {
+    const body = { type: 'regex', pattern: 'a', text: 'ab' }
+    const user = await newUser(gateway, 'paid')
     expect((await user.call('POST', '/admin/pattern-test', body)).status).to.equal(401)
+    const own = await user.call('POST', '/v1/pattern-test', body)
+    expect(own.body.data.matches).to.deep.equal([{ start: 0, end: 1 }])
+    const unpaid = await newUser(gateway, 'free')
+    expect((await unpaid.call('POST', '/v1/pattern-test', body)).status).to.equal(403)
   })
 })
