@@ -72,7 +72,7 @@ describe('the console in a browser', () => {
     await rules.getByRole('button', { name: 'Add a rule' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name').fill('No deletions')
-    await dialog.getByLabel('Conditions').fill('{"tool": "delete_*"}')
+    await dialog.getByLabel('Tool', { exact: true }).fill('delete_*')
     await dialog.getByLabel('Action').selectOption('hide')
     await window.checkAccessibility('the editor of a tool rule')
     await dialog.getByRole('button', { name: 'Apply' }).click()
@@ -82,7 +82,7 @@ describe('the console in a browser', () => {
     await dialog.waitFor({ state: 'detached' })
     await rules.getByText('No deletions').waitFor()
     const { data } = (await gateway.call('GET', `/admin/policies/${id}/tool-rules`, undefined, AS_ADMIN)).body
-    expect(data[0]).to.deep.include({ match: { tool: 'delete_*' }, action: 'hide' })
+    expect(data[0]).to.deep.include({ match: { server: '*', tool: 'delete_*' }, action: 'hide' })
   })
 
   it('makes a policy with a rule, and shows the request that the rule blocks', async () => {

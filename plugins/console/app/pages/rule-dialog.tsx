@@ -1,19 +1,16 @@
-import { useEffect, useState } from 'preact/hooks'
-import { post } from '../lib/api.ts'
-import { useAction, useData } from '../lib/data.ts'
+import { useState } from 'preact/hooks'
+import { useData } from '../lib/data.ts'
 import type { DraftRule, RuleContent } from '../lib/drafts.ts'
-import type { FirewallPreset, PatternTestResult } from '../lib/schemas.ts'
-import { isOperator, root } from '../lib/session.ts'
+import type { FirewallPreset } from '../lib/schemas.ts'
+import { root } from '../lib/session.ts'
 import { Dialog } from '../ui/dialogs.tsx'
-import {
-  type FieldSpec,
-  type FieldSpecs,
-  Fields,
-  Form,
-  TextField,
-  toBody,
-  toDraftValues,
-} from '../ui/fields.tsx'
+import { type FieldSpec, type FieldSpecs, Fields, Form, toBody, type Values } from '../ui/fields.tsx'
+import { type ModelChoice, useModels } from '../ui/model-picker.tsx'
+import { Tabs } from '../ui/page.tsx'
+import { JsonField, type PartSpec, type Parts, PartsField } from '../ui/parts.tsx'
+import { PatternIssue, PatternTest } from './pattern-test.tsx'
+import { ROUTING_CONDITIONS, routingActions } from './routing-parts.tsx'
+import { TOOL_CONDITIONS } from './tool-parts.tsx'
 
 interface RuleDialogProps {
   readonly draft: DraftRule
@@ -21,30 +18,31 @@ interface RuleDialogProps {
   readonly onClose: () => void
 }
 
+type View = 'Form' | 'JSON'
+
 /** Edits a rule. The result is a draft: nothing is saved yet. */
 export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
-  const [values, setValues] = useState(() =>
-    toDraftValues([...ROUTING_FIELDS, ...TOOL_FIELDS], draft.content),
-  )
-  const presets = useData<readonly FirewallPreset[]>(`${root()}/firewall-presets`).data ?? []
+  const [values, setValues] = useState<Values>(draft.content)
+  const [view, setView] = useState<View>('Form')
   const isFirewall = draft.kind === 'firewall'
-  const own = { routing: ROUTING_FIELDS, tool: TOOL_FIELDS, firewall: firewallFields(values, presets) }
-  const fields = [NAME, ...own[draft.kind], ORDER]
+  const own = { routing: RoutingFields, tool: ToolFields, firewall: FirewallFields }
+  const OwnFields = own[draft.kind]
 
   function submit() {
-    const body = toBody(fields, values)
-    if (body)
-      onDone({
-        ...draft,
-        content: { ...draft.content, ...(isFirewall && NO_REPLACEMENT), ...body } as RuleContent,
-      })
+    const body = toBody(COMMON, values)
+    if (body === undefined) return
+    const replacement = values.action === 'mask' && values.replacement ? values.replacement : null
+    const content = { ...values, ...body, ...(isFirewall && { replacement }) } as RuleContent
+    onDone({ ...draft, content })
   }
 
   return (
     <Dialog title={`${draft.stored ? 'Edit' : 'New'} ${draft.kind} rule`} onClose={onClose}>
       <Form onSubmit={submit}>
-        <Fields specs={fields} values={values} onChange={setValues} />
-        {isFirewall && isOperator() && <PatternTest {...values} />}
+        {!isFirewall && <Tabs label="View" tabs={['Form', 'JSON']} current={view} onSelect={setView} />}
+        <Fields specs={[NAME]} values={values} onChange={setValues} />
+        <OwnFields values={values} onChange={setValues} isJson={view === 'JSON'} />
+        <Fields specs={[ORDER]} values={values} onChange={setValues} />
         <div class="actions end">
           <button type="button" onClick={onClose}>
             Cancel
@@ -57,8 +55,6 @@ export function RuleDialog({ draft, onDone, onClose }: RuleDialogProps) {
     </Dialog>
   )
 }
-
-const NO_REPLACEMENT = { replacement: null }
 
 const NAME: FieldSpec = { name: 'name', label: 'Name', required: true, maxLength: 255 }
 
@@ -73,46 +69,106 @@ const ORDER: readonly FieldSpec[] = [
   { name: 'is_enabled', label: 'Enabled', type: 'check' },
 ]
 
-const ROUTING_FIELDS: readonly FieldSpec[] = [
-  {
-    name: 'match_json',
-    label: 'Conditions (match_json)',
-    type: 'json',
-    rows: 4,
-    mono: true,
-    hint: 'Such as {"contains": "contract"}. {} matches every request.',
-  },
-  {
-    name: 'action_json',
-    label: 'Actions (action_json)',
-    type: 'json',
-    rows: 4,
-    mono: true,
-    hint: 'Such as {"set_mode": "quality"}, or with set_model, set_provider, split, shadow, require.',
-  },
-]
+/** The fields that need to be converted. */
+const COMMON: FieldSpecs = [NAME, ...ORDER]
 
-const TOOL_FIELDS: readonly FieldSpec[] = [
-  {
+interface OwnFieldsProps {
+  readonly values: Values
+  readonly onChange: (values: Values) => void
+  readonly isJson: boolean
+}
+
+/** An object of a rule, by fields or as JSON. */
+function partsOf(field: {
+  readonly name: string
+  readonly label: string
+  readonly noun: string
+  readonly empty: string
+  readonly isJson: boolean
+  readonly specs: readonly PartSpec[]
+}): FieldSpec {
+  const { name, label, isJson, ...parts } = field
+  return {
+    name,
+    label,
+    render: (value, set) =>
+      isJson ? (
+        <JsonField label={`${label} (${name})`} rows={4} value={value} onChange={set} />
+      ) : (
+        <PartsField {...parts} label={label} value={value as Parts} onChange={set} />
+      ),
+  }
+}
+
+function RoutingFields({ values, onChange, isJson }: OwnFieldsProps) {
+  return <Fields specs={routingFields(useModels(), isJson)} values={values} onChange={onChange} />
+}
+
+function routingFields(models: readonly ModelChoice[], isJson: boolean): FieldSpecs {
+  return [
+    partsOf({
+      name: 'match_json',
+      label: 'Conditions',
+      noun: 'condition',
+      empty: 'None: the rule matches every request.',
+      isJson,
+      specs: ROUTING_CONDITIONS,
+    }),
+    partsOf({
+      name: 'action_json',
+      label: 'Actions',
+      noun: 'action',
+      empty: 'None: the rule does nothing.',
+      isJson,
+      specs: routingActions(models),
+    }),
+  ]
+}
+
+const TOOL_ACTIONS: FieldSpec = {
+  name: 'action',
+  label: 'Action',
+  options: [
+    ['allow', 'allow: the call passes'],
+    ['deny', 'deny: the call is refused'],
+    ['hide', 'hide: as if there were no such tool'],
+    ['require_approval', 'require approval: the call waits for a person'],
+    ['warn', 'warn: the call passes with a warning'],
+  ],
+}
+
+function ToolFields({ values, onChange, isJson }: OwnFieldsProps) {
+  const conditions = partsOf({
     name: 'match',
-    label: 'Conditions (match)',
-    type: 'json',
-    rows: 6,
-    mono: true,
-    hint: 'Such as {"server": "files", "tool": "delete_*"}, or with arguments, after_reading.',
-  },
-  { name: 'action', label: 'Action', options: ['allow', 'deny', 'hide', 'require_approval', 'warn'] },
-]
+    label: 'Conditions',
+    noun: 'condition',
+    empty: 'None: the rule matches every call of a tool.',
+    isJson,
+    specs: TOOL_CONDITIONS,
+  })
+  return <Fields specs={[conditions, TOOL_ACTIONS]} values={values} onChange={onChange} />
+}
 
-function firewallFields(
-  { type, pattern, action }: Readonly<Record<string, unknown>>,
-  presets: readonly FirewallPreset[],
-): FieldSpecs {
+function FirewallFields({ values, onChange }: OwnFieldsProps) {
+  const presets = useData<readonly FirewallPreset[]>(`${root()}/firewall-presets`).data ?? []
+  return (
+    <>
+      <Fields specs={firewallFields(values, presets)} values={values} onChange={onChange} />
+      <PatternTest {...values} />
+    </>
+  )
+}
+
+function firewallFields({ type, pattern, action }: Values, presets: readonly FirewallPreset[]): FieldSpecs {
   const choices: readonly FieldSpec[] = [
     {
       name: 'type',
       label: 'Type',
-      options: ['substring', 'regex', 'preset'],
+      options: [
+        ['substring', 'text'],
+        ['regex', 'pattern (regex)'],
+        ['preset', 'preset'],
+      ],
       also: (chosen) => ({ pattern: chosen === 'preset' ? (presets[0]?.name ?? '') : '' }),
     },
     {
@@ -133,103 +189,18 @@ function firewallFields(
     options: presets.map(({ name }) => name),
     hint: presets.find(({ name }) => name === pattern)?.description,
   }
-  const own: FieldSpec = { name: 'pattern', label: 'Pattern', mono: true, required: true }
+  const own: FieldSpec = {
+    name: 'pattern',
+    label: 'Pattern',
+    mono: true,
+    required: true,
+    hint: type === 'regex' && <PatternIssue type={type} pattern={pattern} />,
+  }
   const replacement: FieldSpec = {
     name: 'replacement',
     label: 'Replacement',
     mono: true,
-    empty: null,
     hint: 'Empty: the default replacement.',
   }
   return [choices, type === 'preset' ? preset : own, ...(action === 'mask' ? [replacement] : [])]
-}
-
-const DELAY_MS = 250
-
-interface PatternTestProps {
-  readonly type?: unknown
-  readonly pattern?: unknown
-  readonly action?: unknown
-  readonly replacement?: unknown
-}
-
-/** Shows what a pattern matches in a text, by the engine of the gateway. */
-function PatternTest({ type, pattern, action, replacement }: PatternTestProps) {
-  const [text, setText] = useState('')
-  const [result, setResult] = useState<PatternTestResult>()
-  const test = useAction(async (signal: AbortSignal) => {
-    const body = { type, pattern, text, ...(replacement ? { replacement } : {}) }
-    const found = await post<PatternTestResult>('/admin/pattern-test', body, { signal }).catch((error) => {
-      if (!signal.aborted) throw error
-    })
-    if (found && !signal.aborted) setResult(found)
-  })
-
-  useEffect(() => {
-    if (text === '' || pattern === '') return setResult(undefined)
-    const controller = new AbortController()
-    const timer = setTimeout(() => test.start(controller.signal), DELAY_MS)
-    return () => {
-      clearTimeout(timer)
-      controller.abort()
-    }
-  }, [text, type, pattern, replacement])
-
-  return (
-    <div class="pattern-test">
-      <TextField
-        label="Try it on a text"
-        rows={3}
-        value={text}
-        onInput={setText}
-        placeholder="Paste a text here. It is not stored."
-      />
-      {test.error && <p class="issue">{test.error.message}</p>}
-      {result && (
-        <output>
-          <p class={result.pattern_error ? 'issue' : 'muted'}>{summarize(result)}</p>
-          <Highlighted text={text} matches={result.matches} />
-          {action === 'mask' && result.masked !== null && (
-            <>
-              <p class="muted">The provider would get:</p>
-              <pre>{result.masked}</pre>
-            </>
-          )}
-        </output>
-      )}
-    </div>
-  )
-}
-
-function summarize({ pattern_error, matches, is_finished, is_match }: PatternTestResult): string {
-  if (pattern_error) return pattern_error
-  if (!is_finished) return 'The pattern did not finish within its limits.'
-  if (is_match && matches.length === 0) return 'It matches, but no part of the text.'
-  return matches.length === 1 ? '1 match' : `${matches.length} matches`
-}
-
-function Highlighted({
-  text,
-  matches,
-}: {
-  readonly text: string
-  readonly matches: PatternTestResult['matches']
-}) {
-  let end = 0
-  const parts = matches.map((match) => {
-    const before = text.slice(end, match.start)
-    end = Math.max(end, match.end)
-    return (
-      <>
-        {before}
-        <mark>{text.slice(match.start, match.end)}</mark>
-      </>
-    )
-  })
-  return (
-    <pre>
-      {parts}
-      {text.slice(end)}
-    </pre>
-  )
 }

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { toError } from '../lib/api.ts'
 import { groups, type Names, users } from '../lib/names.ts'
+import { FieldNote } from './fields.tsx'
 
 interface ComboboxOption {
   readonly id: string
@@ -14,6 +15,8 @@ interface ComboboxProps {
   readonly value: string
   readonly placeholder?: string
   readonly required?: boolean
+  /** About what is chosen. */
+  readonly hint?: string | undefined
   /** Finds the options for a text; for the empty one, the first of all. */
   readonly search: (text: string, signal: AbortSignal) => Promise<readonly ComboboxOption[]>
   readonly onChange: (option: ComboboxOption) => void
@@ -28,9 +31,9 @@ type Found = { readonly options: readonly ComboboxOption[]; readonly note: strin
 
 const SEARCHING: Found = { options: [], note: 'Searching…' }
 
-/** A text field that offers what the gateway finds. See the pattern "combobox" of the ARIA guide. */
-function Combobox(props: ComboboxProps) {
-  const { label, value, placeholder, required, search, onChange, onClear } = props
+/** A text field that offers what is found. See the pattern "combobox" of the ARIA guide. */
+export function Combobox(props: ComboboxProps) {
+  const { label, value, placeholder, required, hint, search, onChange, onClear } = props
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
   /** Undefined while nobody types: the field shows what is chosen. */
@@ -94,53 +97,57 @@ function Combobox(props: ComboboxProps) {
   return (
     <div class="field combobox">
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        role="combobox"
-        type="text"
-        autoComplete="off"
-        spellcheck={false}
-        aria-autocomplete="list"
-        aria-expanded={hasOptions}
-        aria-controls={hasOptions ? `${id}-list` : undefined}
-        aria-activedescendant={hasOptions && active >= 0 ? `${id}-${active}` : undefined}
-        placeholder={placeholder}
-        required={required}
-        value={text ?? value}
-        onInput={({ currentTarget }) => {
-          setText(currentTarget.value)
-          setOpen(true)
-          if (currentTarget.value === '') onClear?.()
-        }}
-        onClick={() => setOpen(true)}
-        onKeyDown={onKeyDown}
-        onBlur={close}
-      />
-      <div class="popup" hidden={!isOpen}>
-        {hasOptions && (
-          <div ref={list} id={`${id}-list`} role="listbox" aria-label={label} tabIndex={-1}>
-            {options.map((option, index) => (
-              <div
-                key={option.id}
-                id={`${id}-${index}`}
-                role="option"
-                tabIndex={-1}
-                aria-selected={index === active}
-                onMouseDown={(event) => {
-                  // The field keeps the focus.
-                  event.preventDefault()
-                  choose(option)
-                }}
-              >
-                {option.name} {option.note && <small class="muted">{option.note}</small>}
-              </div>
-            ))}
-          </div>
-        )}
-        <p class="muted" role="status">
-          {isOpen ? note : ''}
-        </p>
+      <div class="box">
+        <input
+          id={id}
+          role="combobox"
+          type="text"
+          autoComplete="off"
+          spellcheck={false}
+          aria-autocomplete="list"
+          aria-expanded={hasOptions}
+          aria-controls={hasOptions ? `${id}-list` : undefined}
+          aria-activedescendant={hasOptions && active >= 0 ? `${id}-${active}` : undefined}
+          aria-describedby={hint ? `${id}-hint` : undefined}
+          placeholder={placeholder}
+          required={required}
+          value={text ?? value}
+          onInput={({ currentTarget }) => {
+            setText(currentTarget.value)
+            setOpen(true)
+            if (currentTarget.value === '') onClear?.()
+          }}
+          onClick={() => setOpen(true)}
+          onKeyDown={onKeyDown}
+          onBlur={close}
+        />
+        <div class="popup" hidden={!isOpen}>
+          {hasOptions && (
+            <div ref={list} id={`${id}-list`} role="listbox" aria-label={label} tabIndex={-1}>
+              {options.map((option, index) => (
+                <div
+                  key={option.id}
+                  id={`${id}-${index}`}
+                  role="option"
+                  tabIndex={-1}
+                  aria-selected={index === active}
+                  onMouseDown={(event) => {
+                    // The field keeps the focus.
+                    event.preventDefault()
+                    choose(option)
+                  }}
+                >
+                  {option.name} {option.note && <small class="muted">{option.note}</small>}
+                </div>
+              ))}
+            </div>
+          )}
+          <p class="muted" role="status">
+            {isOpen ? note : ''}
+          </p>
+        </div>
       </div>
+      <FieldNote id={hint && `${id}-hint`} hint={hint} />
     </div>
   )
 }

@@ -20,11 +20,14 @@ export interface TextProps extends FieldProps {
   readonly min?: number
   readonly max?: number
   readonly mono?: boolean
+  /** The form cannot be submitted while there is an issue. */
+  readonly isBlocking?: boolean
 }
 
 /** A labelled text field; with `rows`, one of several lines. */
 export function TextField(props: TextProps) {
-  const { label, hint, issue, onInput, type = 'text', rows, mono, autoComplete = 'off', ...others } = props
+  const { label, hint, issue, onInput, type = 'text', rows, mono, isBlocking = false, ...rest } = props
+  const { autoComplete = 'off', ...others } = rest
   const id = useId()
   const described = issue || hint ? `${id}-hint` : undefined
   const common = {
@@ -33,6 +36,8 @@ export function TextField(props: TextProps) {
     class: mono ? 'mono' : '',
     'aria-describedby': described,
     'aria-invalid': issue !== undefined,
+    ref: (element: HTMLInputElement | HTMLTextAreaElement | null) =>
+      element?.setCustomValidity((isBlocking && issue) || ''),
     onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
   }
   // Preact types the fields of each type of input separately; these have the same ones.
