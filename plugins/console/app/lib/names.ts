@@ -13,16 +13,19 @@ const AT_ONCE = 100
 /** Options that are offered: who does not see theirs types more of the name. */
 const MAX_OPTIONS = 20
 
-/** Names by id of users or groups. Those that a page shows are read together when it shows them. */
+/** Names by id of users, groups or policies. Those that a page shows are read together when it shows them. */
 export class Names {
   readonly #kind: string
   readonly #path: string
+  readonly #readsById: boolean
   readonly #names = signal<ReadonlyMap<number, string>>(new Map())
   #wanted = new Set<number>()
 
-  constructor(kind: string) {
+  /** Lists that do not take ids are short, and read as a whole. */
+  constructor(kind: string, path = `/admin/${kind}s`, readsById = true) {
     this.#kind = kind
-    this.#path = `/admin/${kind}s`
+    this.#path = path
+    this.#readsById = readsById
   }
 
   add(items: readonly Named[]): void {
@@ -61,8 +64,8 @@ export class Names {
     this.#wanted = new Set()
     for (let start = 0; start < wanted.length; start += AT_ONCE) {
       const ids = wanted.slice(start, start + AT_ONCE)
-      const url = endpointUrl(this.#path, { id: ids, limit: AT_ONCE })
-      const { data } = await send<Page<Named>>('GET', url)
+      const query = this.#readsById ? { id: ids, limit: AT_ONCE } : {}
+      const { data } = await send<Page<Named>>('GET', endpointUrl(this.#path, query))
       this.add([...ids.map((id) => ({ id, name: this.#fallback(id) })), ...data])
     }
   }
@@ -70,3 +73,4 @@ export class Names {
 
 export const users = new Names('user')
 export const groups = new Names('group')
+export const policies = new Names('policy', '/admin/policies', false)

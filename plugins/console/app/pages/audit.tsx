@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { endpointUrl, get, read, toError } from '../lib/api.ts'
 import { useResource } from '../lib/data.ts'
 import { formatCount, humanize } from '../lib/format.ts'
-import { groups } from '../lib/names.ts'
 import { useOptionalRange } from '../lib/range.ts'
 import { href, route } from '../lib/router.ts'
 import { saveFile } from '../lib/save-file.ts'
@@ -15,7 +14,8 @@ import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { PagedList, VirtualList } from '../ui/list.tsx'
 import { PageLayout } from '../ui/page.tsx'
 import { RangePicker } from '../ui/range-picker.tsx'
-import { ActorName, Badge, PolicyLink, Time, type Tone, UserLink } from '../ui/values.tsx'
+import { isToldBySentence, Sentence } from '../ui/sentence.tsx'
+import { Badge, Time, type Tone } from '../ui/values.tsx'
 
 const OWN_KINDS = ['routing', 'firewall', 'tool', 'user', 'key']
 const KINDS = [
@@ -101,37 +101,17 @@ export function AuditPage() {
 }
 
 function Entry({ entry }: { readonly entry: AuditEntry }) {
-  const { position, time, actor, kind, event, reason, no_effect, user_id, policy_id, group_id } = entry
+  const { position, time, kind, reason, no_effect, user_id } = entry
   return (
     <li>
       <p>
-        <Badge>{kind}</Badge>{' '}
-        <b>
-          {humanize(event)} {titleOf(entry)}
-        </b>{' '}
-        by{' '}
-        <a href={href('/audit', { actor: actor.id })}>
-          <ActorName actor={actor} />
-        </a>{' '}
-        · <Time value={time} />
+        <Badge>{humanize(kind)}</Badge> <Sentence entry={entry} /> · <Time value={time} />
       </p>
       {reason && <p class="reason">{reason}</p>}
       {no_effect && <p class="reason">Without effect: {no_effect}</p>}
+      <Content entry={entry} />
       <p class="muted">
         <a href={href('/audit', { position })}>Position {position}</a>
-        {user_id != null && (
-          <>
-            {' '}
-            · user <UserLink id={user_id} />
-          </>
-        )}
-        {policy_id !== undefined && (
-          <>
-            {' '}
-            · <PolicyLink origin={{ id: policy_id }} />
-          </>
-        )}
-        {group_id !== undefined && ` · ${groups.of(group_id)}`}
         {canReadPastRules() && (
           <>
             {' '}
@@ -145,21 +125,23 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
           </>
         )}
       </p>
-      <Content entry={entry} />
     </li>
   )
 }
 
-/** The name of what was changed, if the event has it; or else its id. */
-function titleOf({ id, before, after, data }: AuditEntry): string {
-  const { name, tool } = after ?? before ?? flatten(data)
-  return String([name, tool].find((text) => typeof text === 'string') ?? id ?? '')
-}
-
-function Content({ entry: { before, after, data } }: { readonly entry: AuditEntry }) {
-  if (before !== undefined || after !== undefined) return <Diff before={before} after={after} />
-  const fields = flatten(data)
-  return Object.keys(fields).length === 0 ? null : <Diff before={null} after={fields} />
+/** What the sentence does not say: long values, and the fields of what was added or deleted. */
+function Content({ entry }: { readonly entry: AuditEntry }) {
+  const { kind, before, after, data } = entry
+  if (isToldBySentence(entry) || kind === 'access') return null
+  if (before && after) return <Diff before={before} after={after} />
+  const fields = before ?? after ?? flatten(data)
+  if (Object.keys(fields).length === 0) return null
+  return (
+    <details>
+      <summary>Details</summary>
+      <Diff before={before ?? null} after={before ? null : fields} />
+    </details>
+  )
 }
 
 /** The fields of an event: what it sets or changes, without the ids that are shown already. */

@@ -18,7 +18,6 @@ import {
   toDraft,
   toOperations,
 } from '../lib/drafts.ts'
-import { humanize } from '../lib/format.ts'
 import { isUtc } from '../lib/range.ts'
 import { route, setQuery } from '../lib/router.ts'
 import type { Change, Policy, Usage } from '../lib/schemas.ts'
@@ -27,7 +26,8 @@ import { resolveRange } from '../lib/time-range.ts'
 import { ChangeDialog, Dialog } from '../ui/dialogs.tsx'
 import { Diff } from '../ui/diff.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { ActorName, RuleLine, Time } from '../ui/values.tsx'
+import { isToldBySentence, Sentence } from '../ui/sentence.tsx'
+import { RuleLine, Time } from '../ui/values.tsx'
 import { RuleDialog } from './rule-dialog.tsx'
 import { RuleTable } from './rule-table.tsx'
 import { WhatIf } from './what-if.tsx'
@@ -108,6 +108,12 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
     close()
   }
 
+  /** The changes are compared with the rules of now, which somebody else may have changed. */
+  function review() {
+    reload()
+    setDialog({ type: 'save' })
+  }
+
   async function save(reason: string) {
     try {
       await send('POST', `${path}/rules/batch`, { operations: toOperations(drafts) }, { reason })
@@ -146,7 +152,7 @@ function Editor({ path, canEdit, policy, loaded, reload }: EditorProps) {
             <button type="button" onClick={() => setDrafts(loaded.drafts)}>
               Discard
             </button>
-            <button type="button" class="primary" onClick={() => setDialog({ type: 'save' })}>
+            <button type="button" class="primary" onClick={review}>
               Review and save
             </button>
           </div>
@@ -229,11 +235,10 @@ function RuleHistory({ path, draft, canRevert, onReverted, onClose }: RuleHistor
             {entries.toReversed().map((entry, index) => (
               <li key={entry.position}>
                 <p>
-                  <b>{humanize(entry.event)}</b> by <ActorName actor={entry.actor} /> ·{' '}
-                  <Time value={entry.time} />
+                  <Sentence entry={entry} /> · <Time value={entry.time} />
                 </p>
                 {entry.reason && <p class="reason">{entry.reason}</p>}
-                <Diff before={entry.before} after={entry.after} />
+                {!isToldBySentence(entry) && <Diff before={entry.before} after={entry.after} />}
                 {canRevert && index > 0 && entry.after && (
                   <button type="button" onClick={() => setTarget(entry)}>
                     Revert to this

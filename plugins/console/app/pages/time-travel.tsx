@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ApiError, get, type Page, read } from '../lib/api.ts'
 import { useAction, useResource } from '../lib/data.ts'
 import { type EffectiveRules, KIND_TITLES, RULE_KINDS, type Rule } from '../lib/drafts.ts'
-import { formatTime, humanize } from '../lib/format.ts'
+import { formatTime } from '../lib/format.ts'
 import { users } from '../lib/names.ts'
 import { navigate, route, setQuery } from '../lib/router.ts'
 import type { AuditEntry } from '../lib/schemas.ts'
@@ -11,6 +11,7 @@ import { UserPicker } from '../ui/combobox.tsx'
 import { Diff, diffFields, summarizeRule } from '../ui/diff.tsx'
 import { Form, TextField } from '../ui/fields.tsx'
 import { Empty, ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
+import { Sentence } from '../ui/sentence.tsx'
 import { Badge, RuleLine, Time } from '../ui/values.tsx'
 
 /** The rules that applied to a user at any time, and how they differ from those of now. */
@@ -154,8 +155,7 @@ function Travel({ loaded, user }: { loaded: LoadedChanges; user: string }) {
         {!entry && <p>Now. Move back to see the rules after an earlier change.</p>}
         {entry && (
           <p>
-            <Time value={entry.time} /> · position {at} · after {entry.kind} {entry.id ?? ''}{' '}
-            <b>{humanize(entry.event)}</b> by {entry.actor.name}
+            <Time value={entry.time} /> · position {at} · after <Sentence entry={entry} />
             {entry.reason && <span class="muted"> “{entry.reason}”</span>}
           </p>
         )}
@@ -235,7 +235,8 @@ async function readChanges({ cursor = null, until, limit = PAGE_SIZE }: ChangeQu
   let entries: readonly AuditEntry[] = []
   let next = cursor
   do {
-    const query = { until, limit: Math.max(limit, 50), cursor: next }
+    const objects = isOperator() || undefined
+    const query = { until, limit: Math.max(limit, 50), cursor: next, objects }
     const page: Page<AuditEntry> = await read(`${root()}/audit`, query)
     entries = [...page.data.filter(({ kind }) => CHANGING_KINDS.has(kind)).toReversed(), ...entries]
     next = page.next_cursor

@@ -1,6 +1,6 @@
 import type { Rule } from '../lib/drafts.ts'
 import { humanize, showHidden } from '../lib/format.ts'
-import { groups, type Names, users } from '../lib/names.ts'
+import { groups, type Names, policies, users } from '../lib/names.ts'
 
 /** Fields that change with every write. */
 const IGNORED = new Set([
@@ -16,7 +16,7 @@ const IGNORED = new Set([
 
 type Content = Readonly<Record<string, unknown>> | object | null | undefined
 
-interface FieldChange {
+export interface FieldChange {
   readonly field: string
   readonly before: unknown
   readonly after: unknown
@@ -41,12 +41,20 @@ function toFields(content: Content): Record<string, unknown> {
 function formatValue(value: unknown, field = ''): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map((item) => formatItem(item, field)).join(', ') || 'none'
+  if (field === 'applies_to') return formatScope(value)
   if (typeof value === 'object') {
     const parts = Object.entries(value).map(([name, part]) => `${humanize(name)}: ${formatItem(part, name)}`)
     return parts.join(', ') || 'none'
   }
   if (typeof value !== 'number') return String(value)
   return NAMES[field]?.of(value) ?? String(value)
+}
+
+/** Whom a policy applies to: "everyone", or "users: Ada, Grace". */
+function formatScope(scope: object): string {
+  if ('everyone' in scope && scope.everyone) return 'everyone'
+  const lists = Object.entries(scope).filter(([, ids]) => Array.isArray(ids) && ids.length > 0)
+  return lists.map(([name, ids]) => `${name}: ${formatValue(ids, name)}`).join(', ') || 'nobody'
 }
 
 /** Objects within others are in parentheses. */
@@ -57,10 +65,14 @@ function formatItem(value: unknown, field: string): string {
 }
 
 /** Fields that hold ids, and what these are called. */
-const NAMES: Readonly<Record<string, Names>> = { users, user_id: users, groups, group_id: groups }
+const NAMES: Readonly<Record<string, Names>> = {
+  ...{ users, user_id: users },
+  ...{ groups, group_id: groups },
+  policy_id: policies,
+}
 
 /** Also definitions of tools, which servers write. */
-const showValue = (value: unknown, field: string) => showHidden(formatValue(value, field)) || 'none'
+export const showValue = (value: unknown, field: string) => showHidden(formatValue(value, field)) || 'none'
 
 /** Shows what a change does, field by field. */
 export function Diff({ before, after }: { readonly before: Content; readonly after: Content }) {
