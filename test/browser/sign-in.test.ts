@@ -89,6 +89,25 @@ describe('signing in at an identity provider in a browser', () => {
     await page.getByLabel('Name').waitFor()
   })
 
+  it('signs in again in another window, over a page whose session has ended', async () => {
+    await open()
+    const { page, context } = window
+    await page.goto(`${gateway.url}/console/#/groups`)
+    await logIn('ada')
+    await page.getByRole('button', { name: 'New group' }).click()
+    await page.getByLabel('Name').fill('Half')
+    await page.getByLabel('Reason').fill('A team')
+    await context.clearCookies({ name: 'signalbox_session' })
+    await page.getByRole('button', { name: 'Create' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' })
+    const opened = context.waitForEvent('page')
+    await dialog.getByRole('link', { name: /^Sign in with/ }).click()
+    // The provider knows the person.
+    await (await opened).getByRole('navigation').first().waitFor()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: 'Half' }).waitFor()
+  })
+
   it('shows whoever has no role a page, and the way back', async () => {
     await open()
     const { page } = window

@@ -176,7 +176,7 @@ describe('the pages about tools in a browser', () => {
     await page.locator('.stats').getByText('deny').waitFor()
     await page.getByRole('link', { name: 'Changes' }).click()
     await page.getByText('Only what rules allow').waitFor()
-    await page.getByText('tool seen search').waitFor()
+    await page.getByText('saw a new definition of the tool “search”').first().waitFor()
     await checkScreens('audit-tools')
   })
 
@@ -304,7 +304,7 @@ describe('the pages about tools in a browser', () => {
     const rules = page.getByRole('region', { name: 'Tool rules' })
     await rules.getByRole('button', { name: 'Add a rule' }).click()
     await dialog.getByLabel('Name').fill('No deletions')
-    await dialog.getByLabel('Conditions').fill('{"tool": "delete_*"}')
+    await dialog.getByLabel('Tool', { exact: true }).fill('delete_*')
     await dialog.getByLabel('Action').selectOption('deny')
     await dialog.getByRole('button', { name: 'Apply' }).click()
     await page.getByRole('button', { name: 'Review and save' }).click()

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
 import { resolveRange } from '../../../plugins/console/app/lib/time-range.ts'
+import { openWindow } from '../../support/browser.ts'
 import { useConsole } from '../../support/console-suite.ts'
 import { AS_ADMIN } from '../../support/gateway.ts'
 import { newUser } from '../../support/new-user.ts'
@@ -29,29 +30,69 @@ describe('changes in the console', function () {
     })
 
   it('of two operators to the same rule are shown to both before one replaces the other', async () => {
-    const { page, open } = console.window
+    const { gateway, browser } = console
     const policy = await onePolicy()
     const path = `${policy.path}/firewall-rules/${policy.ruleIds[0]}`
-    await open(`/policies/${policy.id}`)
-    await setPriority(page, '7')
-    await asAdmin(console.gateway, 'PATCH', path, { pattern: 'two', priority: 3 })
+    const windows = []
+    for (const name of ['Ann', 'Ben']) {
+      const { key } = await newOperator(gateway, 'editor', name)
+      const window = await openWindow(browser, gateway.url)
+      await window.signIn(key)
+      await window.open(`/policies/${policy.id}`)
+      windows.push(window)
+    }
+    const [ann, ben] = windows.map(({ page }) => page) as [Page, Page]
+    const readRule = async () => (await asAdmin(gateway, 'GET', path)).body.data
+    const review = async (page: Page) => {
+      await saveButton(page).click()
+      await page.getByLabel('Reason').fill('mine')
+    }
+    const confirm = (page: Page) => page.getByRole('button', { name: 'Save', exact: true }).click()
+    const done = (page: Page) => saveButton(page).waitFor({ state: 'detached' })
 
-    await saveButton(page).click()
-    await page.getByLabel('Reason').fill('mine')
-    await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('alert').getByText('Somebody else has changed these rules').waitFor()
-    await page.getByText('Somebody else has changed this meanwhile: priority').waitFor()
-    expect(await page.locator('dialog del').allTextContents()).to.deep.equal(['3'])
-    expect((await asAdmin(console.gateway, 'GET', path)).body.data.priority).to.equal(3)
+    // Ben saves while Ann reviews.
+    await setPriority(ann, '7')
+    await setPriority(ben, '3')
+    await review(ann)
+    expect(await ann.locator('dialog del').allTextContents()).to.deep.equal(['0'])
+    await review(ben)
+    await confirm(ben)
+    await done(ben)
+    await confirm(ann)
+    await ann.getByRole('alert').getByText('Somebody else has changed these rules').waitFor()
+    await ann.getByText('Somebody else has changed this meanwhile: priority').waitFor()
+    expect(await ann.locator('dialog del').allTextContents()).to.deep.equal(['3'])
+    expect((await readRule()).priority).to.equal(3)
+    await confirm(ann)
+    await done(ann)
+    expect((await readRule()).priority).to.equal(7)
 
-    await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await saveButton(page).waitFor({ state: 'detached' })
-    const { data } = (await asAdmin(console.gateway, 'GET', path)).body
-    expect([data.priority, data.pattern]).to.deep.equal([7, 'two'])
+    // Ann has saved before Ben reviews: he sees it at once, and takes his change back.
+    await setPriority(ben, '4')
+    await review(ben)
+    await ben.getByText('Somebody else has changed this meanwhile: priority').waitFor()
+    expect(await ben.locator('dialog del').allTextContents()).to.deep.equal(['7'])
+    await ben.getByRole('button', { name: 'Cancel' }).click()
+    await ben.getByRole('button', { name: 'Discard' }).click()
+    await done(ben)
+    expect((await readRule()).priority).to.equal(7)
+
+    // What only one of them has changed, stays.
+    await setPriority(ben, '5')
+    await asAdmin(gateway, 'PATCH', path, { pattern: 'two' })
+    await review(ben)
+    await confirm(ben)
+    await done(ben)
+    const { priority, pattern } = await readRule()
+    expect([priority, pattern]).to.deep.equal([5, 'two'])
+    for (const { problems, context } of windows) {
+      expect(problems).to.deep.equal([])
+      await context.close()
+    }
     await policy.remove()
   })
 
-  it('of settings of a policy are refused if somebody else was faster', async () => {
+  it('of settings of a policy are refused if somebody else was faster, and kept in the form', async () => {
     const { page, open } = console.window
     const policy = await onePolicy()
     await open(`/policies/${policy.id}`)
@@ -60,8 +101,15 @@ describe('changes in the console', function () {
     await asAdmin(console.gateway, 'PATCH', policy.path, { name: 'Faster' })
     await page.getByLabel('Reason').fill('mine')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByRole('alert').getByText('Somebody else has changed this meanwhile').waitFor()
+    await page.getByRole('alert').getByText('meanwhile: name is now Faster. Save again').waitFor()
     expect((await asAdmin(console.gateway, 'GET', policy.path)).body.data.name).to.equal('Faster')
+    await asAdmin(console.gateway, 'PATCH', policy.path, { priority: 8 })
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('alert').getByText('Save again').waitFor()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('heading', { name: 'Renamed' }).waitFor()
+    const { data } = (await asAdmin(console.gateway, 'GET', policy.path)).body
+    expect([data.name, data.priority]).to.deep.equal(['Renamed', 8])
     await policy.remove()
   })
 
@@ -163,7 +211,7 @@ describe('changes in the console', function () {
     await asAdmin(console.gateway, 'PATCH', policy.path, { applies_to: { users: [user.id] } })
     await open('/audit?kind=policy')
     const entry = page.locator('.timeline li').first()
-    await entry.locator('del', { hasText: 'everyone: true' }).waitFor()
+    await entry.locator('del', { hasText: 'everyone' }).waitFor()
     await entry.locator('ins', { hasText: 'users: someone' }).waitFor()
     await policy.remove()
   })

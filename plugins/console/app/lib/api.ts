@@ -124,13 +124,13 @@ async function exchange<Result>(
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error
-    throw disconnectedError()
+    throw disconnectedError(method)
   })
   const content = parseJson(text)
   if (response.ok) return { body: (content ?? text) as Result, etag: response.headers.get('etag') }
   const error = toApiError(response.status, content)
   // A proxy answers in place of a gateway that restarts.
-  if (response.status >= 502 && content === undefined) throw disconnectedError()
+  if (response.status >= 502 && content === undefined) throw disconnectedError(method)
   const isSignIn = headers.authorization !== undefined
   if (response.status !== 401 || isSignIn || !session.value || isRepeated) throw error
   if (await waitForSignIn(signal)) return exchange(method, path, body, options, true)
@@ -142,9 +142,13 @@ async function fetchText(url: string, init: RequestInit): Promise<readonly [Resp
   return [response, await response.text()]
 }
 
-function disconnectedError(): ApiError {
+function disconnectedError(method: string): ApiError {
   reconnect(resumeSession)
-  return new ApiError(0, 'The gateway does not respond. Check that it runs, and try again.')
+  const advice =
+    method === 'GET'
+      ? 'Check that it runs, and try again.'
+      : 'It may or may not have made the change: look before you try again.'
+  return new ApiError(0, `The gateway does not respond. ${advice}`)
 }
 
 /** Reads who is signed in. */

@@ -190,8 +190,8 @@ const STORED_AS = 'signalbox drafts'
 
 /**
  * Rules with changes that are not saved yet, by the person who makes them and the path of the rules. The
- * window keeps them when another page is shown, when it is loaded again, and when the session ends, until they
- * are saved or discarded, the person signs out, or the window is closed.
+ * window keeps them when another page is shown, when it is loaded again, and when the session ends, until
+ * they are saved or discarded, the person signs out, or the window is closed.
  */
 const pending = signal<PendingRules>(readPending())
 

@@ -4,7 +4,7 @@ import type { ConsoleSession, ConsoleSignInOptions } from './schemas.ts'
 /** Undefined until it is known; null if nobody is signed in. */
 export const session = signal<ConsoleSession | null | undefined>(undefined)
 
-/** True if the session of the page has ended. It stays as it is until somebody signs in over it, or leaves. */
+/** True if the session of the page has ended. The page stays until somebody signs in over it, or leaves. */
 export const hasSessionEnded = signal(false)
 
 /** Undefined until it is known. */

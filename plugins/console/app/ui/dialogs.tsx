@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { ApiError, getTagged, ifUnchanged, orElse, send, type Tagged } from '../lib/api.ts'
 import { useAction, useResource } from '../lib/data.ts'
+import { humanize } from '../lib/format.ts'
+import { showValue } from './diff.tsx'
 import { type FieldSpecs, Fields, Form, TextField, toBody, toDraftValues, type Values } from './fields.tsx'
 import { ErrorMessage } from './page.tsx'
 
@@ -169,20 +171,24 @@ interface EditDialogProps extends Omit<EditButtonProps, 'label' | 'kind'> {
 
 function EditDialog(props: EditDialogProps) {
   const { path, method = 'PATCH', isSetTogether, initial = {}, onSaved, ...dialog } = props
-  const { data, error } = useResource(path, () => getTagged<Values | null>(path).catch(orElse(NONE)))
+  const { data, error } = useResource(path, () => readTagged(path))
+  /** As it is now, if somebody else has changed it since the dialog was opened. */
+  const newest = useRef<Tagged<Values | null>>(undefined)
   if (data === undefined) return error ? <p role="alert">{error.message}</p> : null
   const { value } = data
   async function save(body: Values, reason: string) {
-    const isChanged = ([name, entered]: [string, unknown]) =>
-      JSON.stringify(entered) !== JSON.stringify(value?.[name] ?? null)
+    const isChanged = ([name, entered]: [string, unknown]) => !isSame(entered, value?.[name])
     const entries = Object.entries(body)
     if (method === 'PATCH' && !entries.some(isChanged)) return
     const isSent = ([name, entered]: [string, unknown]) =>
       method === 'PUT' || isChanged([name, entered]) || (isSetTogether && value?.[name] !== undefined)
-    await send(method, path, Object.fromEntries(entries.filter(isSent)), {
-      reason,
-      headers: ifUnchanged(data as Tagged<unknown>),
-    }).catch(refuse)
+    const sent = Object.fromEntries(entries.filter(isSent))
+    const headers = ifUnchanged((newest.current ?? data) as Tagged<unknown>)
+    await send(method, path, sent, { reason, headers }).catch(async (error: unknown) => {
+      if (!(error instanceof ApiError) || error.status !== 412) throw error
+      newest.current = await readTagged(path)
+      throw new ApiError(error.status, describeOverlap(sent, value, newest.current.value))
+    })
     onSaved()
   }
   return <ChangeDialog {...dialog} action="Save" value={value ?? initial} onSave={save} />
@@ -190,12 +196,18 @@ function EditDialog(props: EditDialogProps) {
 
 const NONE: Tagged<null> = { value: null, etag: null }
 
-/** The gateway speaks of ETags. */
-function refuse(error: unknown): never {
-  if (!(error instanceof ApiError) || error.status !== 412) throw error
-  const message =
-    'Somebody else has changed this meanwhile. Close the dialog, and open it again to see it as it is now.'
-  throw new ApiError(error.status, message)
+const readTagged = (path: string) => getTagged<Values | null>(path).catch(orElse(NONE))
+
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null)
+
+/** What somebody else has done since the dialog was opened. The gateway speaks of ETags. */
+function describeOverlap(sent: Values, before: Values | null, now: Values | null): string {
+  if (now === null) return 'Somebody else has deleted this meanwhile. Save again to set it anew.'
+  const theirs = Object.keys(now).filter((name) => name in sent && !isSame(before?.[name], now[name]))
+  const list = theirs.map((name) => `${humanize(name)} is now ${showValue(now[name], name)}`).join(', ')
+  return list === ''
+    ? 'Somebody else has changed other fields of this meanwhile. They stay: save again to change yours.'
+    : `Somebody else has changed this meanwhile: ${list}. Save again to replace it.`
 }
 
 /** Shows a key that cannot be shown again. */
