@@ -1,8 +1,8 @@
 import type { Model, Price } from '../../core/contract/index.ts'
 import { type Catalog, createCatalog, isRetired, withoutDate } from '../../providers/shared/catalog.ts'
+import { comparePrice, type PriceChange } from '../prices/compare-prices.ts'
+import { type ListedPrices, listCatalogPrices, PRICE_NAMES, type PriceName } from '../prices/price-list.ts'
 import { findNewQuirks } from './new-model-quirks.ts'
-import { comparePrice, type PriceChange } from './price-changes.ts'
-import { type ListedPrices, listCatalogPrices, PRICE_NAMES, type PriceName } from './price-list.ts'
 
 /** A change of a price by more than this factor, or to 0, is taken for a mistake of the list. */
 const MAX_FACTOR = 10

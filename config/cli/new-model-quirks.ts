@@ -1,5 +1,5 @@
 import type { Model } from '../../core/contract/index.ts'
-import type { ListedPrices } from './price-list.ts'
+import type { ListedPrices } from '../prices/price-list.ts'
 
 /**
  * Returns the quirks of a new model. `responses` is what the list says. If it says nothing, a model of OpenAI

@@ -1,23 +1,5 @@
+import type { PriceChange } from '../prices/compare-prices.ts'
 import { formatColumns } from './output.ts'
-import type { PriceName } from './price-list.ts'
-
-/** A line of a comparison of the catalogue with a list of prices. */
-export interface PriceChange {
-  /** `dearer` and `cheaper`: what the list says. */
-  readonly change: string
-  readonly provider: string
-  readonly model: string
-  readonly price: PriceName | ''
-  /** In the catalogue. */
-  readonly here?: number | undefined
-  /** In the list. A text instead of a price explains the change. */
-  readonly there?: number | string | undefined
-}
-
-export function comparePrice(price: PriceName, here: number | undefined, there: number | undefined) {
-  if (price === 'above' || here === undefined || there === undefined) return 'differs'
-  return there > here ? 'dearer' : 'cheaper'
-}
 
 const HEADINGS = ['CHANGE', 'PROVIDER', 'MODEL', 'PRICE', 'HERE', 'THERE', '']
 

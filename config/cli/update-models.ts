@@ -1,20 +1,21 @@
 import { dump } from 'js-yaml'
 import type { Model } from '../../core/contract/index.ts'
 import { replaceFile } from '../../core/util/files.ts'
+import { parsePriceList } from '../prices/parse-price-list.ts'
+import { readSource } from '../prices/read-source.ts'
 import {
   combineModels,
   NO_OWN_MODELS,
   readShippedModels,
   readUpdatedModels,
   updatedModelsFile,
+  writeUpdateNote,
 } from '../settings/model-list.ts'
 import { readSettings } from '../settings/settings.ts'
 import { SettingsError } from '../settings/settings-error.ts'
 import { applyPriceList } from './apply-price-list.ts'
 import type { CommandArgs } from './command.ts'
-import { parsePriceList } from './parse-price-list.ts'
 import { formatPriceChanges } from './price-changes.ts'
-import { readSource } from './read-source.ts'
 
 /**
  * Applies a list of prices to the catalogue: prints the changes, and writes the rows that are not as shipped
@@ -82,7 +83,7 @@ function findChangedRows(models: readonly Model[], before: readonly Model[]): re
 async function writeRows(file: string, source: string, rows: readonly Model[]): Promise<void> {
   const date = new Date().toISOString().slice(0, 10)
   const header =
-    `# Written by "signalbox models update" on ${date}, from ${JSON.stringify(source)}.\n` +
+    writeUpdateNote(date, source) +
     '# Rows of your own belong under "models" in your settings; the next update replaces this file.\n'
   const ordered = rows.map(({ id, provider, ...row }) => ({ id, provider, ...row }))
   const yaml = dump(ordered, { flowLevel: 2, lineWidth: 110, noRefs: true })

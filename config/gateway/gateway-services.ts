@@ -20,6 +20,7 @@ import type { RoutersPluginServices } from '../../plugins/learned-routing/plugin
 import type { Ledger, LedgerCluster } from '../../plugins/ledger/index.ts'
 import type { LedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { MetricsExposure } from '../../plugins/metrics/plugin.ts'
+import type { CatalogueSources } from '../../plugins/models/catalogue-endpoints.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import type { RulesFileEndpoints } from '../../plugins/rules/plugin.ts'
 import type { RuleScopes } from '../../plugins/rules/rule-scopes.ts'
@@ -147,6 +148,10 @@ const GIVEN: readonly GivenService[] = [
   given(service<RatingImporting>('feedback.importing'), async ({ learned, providers }) => {
     const { createRatingImport } = await import('./rating-import.ts')
     return createRatingImport((await learned()).featureSecret, providers.catalog)
+  }),
+  given(service<CatalogueSources>('models.sources'), async ({ settings }) => {
+    const { createCatalogueSources } = await import('./catalogue-sources.ts')
+    return createCatalogueSources(settings)
   }),
   given(service<WhatIfThread>('what-if.thread'), async ({ settings, providers, state, pluginFolder }) => {
     const { openWhatIfThread } = await import('./what-if-thread.ts')

@@ -78,6 +78,24 @@ export function readUpdatedModels(dataDir: string): ModelRows {
   return rows
 }
 
+/** From where and on which day `models.yaml` in the data folder was written; undefined without the file. */
+export function readUpdateNote(
+  dataDir: string,
+): { readonly date: string; readonly source: string } | undefined {
+  const file = updatedModelsFile(dataDir)
+  if (!existsSync(file)) return undefined
+  const [, date, source] = UPDATE_NOTE.exec(readFileSync(file, 'utf8')) ?? []
+  return date === undefined || source === undefined ? undefined : { date, source: JSON.parse(source) }
+}
+
+const UPDATE_NOTE =
+  /^# Written by "signalbox models update" on (\d{4}-\d{2}-\d{2}), from ("(?:[^"\\]|\\.)*")\.$/m
+
+/** The first line of that file. */
+export function writeUpdateNote(date: string, source: string): string {
+  return `# Written by "signalbox models update" on ${date}, from ${JSON.stringify(source)}.\n`
+}
+
 /** Returns the modes by their aliases, in lower case. */
 export function readModeAliases(aliases: OwnModels['model_aliases']): ReadonlyMap<string, Mode> {
   return new Map(

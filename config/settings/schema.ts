@@ -238,6 +238,12 @@ export const SettingsSchema = Type.Object(
       description: 'Providers by id. Environment: <ID>_API_KEY and <ID>_BASE_URL.',
     }),
     models: Type.Array(ModelRowSchema, { description: 'Rows that replace or extend those of models.yaml.' }),
+    price_list: Type.String({
+      minLength: 1,
+      description:
+        'Address or file of a list of prices, as for "signalbox models check". Only read when an operator ' +
+        'compares the catalogue with it.',
+    }),
     model_aliases: Type.Record(Type.String(), Type.String({ minLength: 1 }), {
       propertyNames: { pattern: '^[!-~]+$' },
       description: 'Other names of models (gpt-4o, openai/gpt-4o) and of routing modes (auto:cost).',

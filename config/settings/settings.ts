@@ -44,6 +44,8 @@ export interface Settings extends Omit<SettingsDocument, 'plugins' | 'providers'
   readonly plugins: readonly PluginEntry[]
   readonly providers: Readonly<Record<string, ProviderSettings>>
   readonly models: readonly Model[]
+  /** The rows of `models` that are the operator's own. */
+  readonly ownModels: SettingsDocument['models']
   /** Aliases of routing modes, in lower case. */
   readonly modeAliases: ReadonlyMap<string, Mode>
   /** Returns `models` with the current rows of the data folder. Throws a `SettingsError`. */
@@ -156,6 +158,7 @@ export function readSettings(processEnvironment: Environment): Settings {
     plugins,
     providers,
     models: updated.value ?? models,
+    ownModels: settings.models,
     modeAliases: readModeAliases(settings.model_aliases),
     rereadModels,
     report: () =>

@@ -15,17 +15,24 @@ import { commonAttributes } from '../../providers/shared/attributes.ts'
 import { Providers } from '../../providers/shared/providers.ts'
 import { findTarget, knownNames, parseRequestedModel, RoutingCatalog } from '../routing/index.ts'
 import { toAnthropicModel, toAnthropicModelList } from './anthropic-list.ts'
+import { CATALOGUE_ERROR_CODES, CatalogueSources, createCatalogueEndpoints } from './catalogue-endpoints.ts'
 import { ModelList, ModelSchema } from './schemas.ts'
 
 /**
  * Serves `GET /v1/models` and `GET /v1/models/{id}` in OpenAI's format, extended by the fields of the
- * catalog.
+ * catalog, and the whole catalogue for operators.
  */
 export default definePlugin({
   name: 'models',
   after: ['auth'],
-  uses: { catalog: RoutingCatalog, providers: Providers },
-  setup: (_, { use }) => ({ endpoints: createModelEndpoints(use.catalog, use.providers) }),
+  uses: { catalog: RoutingCatalog, providers: Providers, sources: CatalogueSources },
+  setup: (_, { use: { catalog, providers, sources } }) => ({
+    errorCodes: CATALOGUE_ERROR_CODES,
+    endpoints: [
+      ...createModelEndpoints(catalog, providers),
+      ...createCatalogueEndpoints({ routing: catalog, providers, sources }),
+    ],
+  }),
 })
 
 function createModelEndpoints(

@@ -3,7 +3,7 @@ import { AnyFields } from '../../core/http/schemas.ts'
 
 const usd = (what: string) => Type.Number({ description: `${what}, in USD per million tokens.` })
 
-const PriceSchema = Type.Object(
+export const PriceSchema = Type.Object(
   {
     input: usd('Price of input tokens'),
     cached: Type.Optional(usd('Price of cached input tokens')),
@@ -14,7 +14,7 @@ const PriceSchema = Type.Object(
   { $id: 'Price', description: 'Prices of a model, in USD per million tokens.' },
 )
 
-const CapabilitiesSchema = Type.Object(
+export const CapabilitiesSchema = Type.Object(
   {
     tools: Type.Boolean({ description: 'The model can call tools.' }),
     images: Type.Boolean({ description: 'The model reads images.' }),

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type Router from '@koa/router'
 import { expect } from 'chai'
 import { readSettings } from '../../config/settings/settings.ts'
-import { ALERTS, startDocumentedGateway } from '../support/documented-gateway.ts'
+import { DOCUMENTED, startDocumentedGateway } from '../support/documented-gateway.ts'
 import { makeFolder } from '../support/folders.ts'
 import { type Answer, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { readGenerated } from '../support/generated-text.ts'
@@ -22,7 +22,7 @@ describe('/openapi.json', () => {
   before(async () => {
     const environment = {
       ...(await withSettings(
-        `${UNLIMITED}limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n${ALERTS}`,
+        `${UNLIMITED}limits: { auth_failures_per_minute: null }\nledger: { record_prompts: full }\n${DOCUMENTED}`,
       )),
       RECORD_KEY: '0'.repeat(64),
     }

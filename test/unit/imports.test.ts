@@ -20,7 +20,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'plugins/console/app': [],
   plugins: ['core', 'projections', 'providers/shared', 'plugins'],
   'config/settings': ['core', 'providers'],
-  'config/gateway': ['core', 'projections', 'providers', 'plugins', 'config/settings'],
+  'config/prices': ['core', 'providers'],
+  'config/gateway': ['core', 'projections', 'providers', 'plugins', 'config/settings', 'config/prices'],
   'config/cluster': ['core', 'providers', 'plugins', 'config/settings', 'config/gateway'],
   config: ['core', 'projections', 'providers', 'plugins', 'config'],
 }

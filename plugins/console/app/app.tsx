@@ -1,6 +1,7 @@
 import {
   ArrowLeftRight,
   Bell,
+  Boxes,
   ChartColumn,
   CircleCheck,
   ClipboardCheck,
@@ -45,6 +46,7 @@ import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { EvidencePage } from './pages/evidence.tsx'
 import { KeyPages } from './pages/keys.tsx'
+import { ModelPages } from './pages/models.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
@@ -115,6 +117,7 @@ const groups: readonly PageGroup[] = [
   {
     title: 'Serve',
     pages: [
+      { path: 'models', title: 'Models', icon: Boxes, content: ModelPages, isFor: isOperator },
       { path: 'routing', title: 'Routing', icon: Route, content: RoutingPage, isFor: seesEverything },
       {
         path: 'tool-servers',

@@ -81,6 +81,18 @@ export interface BudgetTerms {
   limit_usd: number; period: 'day' | 'week' | 'month' | 'total'; warn_ratio?: number
   on_exceed: 'refuse' | 'downgrade'
 }
+export interface Catalogue {
+  models: CatalogueModel[]; modes: RoutingMode[]; price_list: string
+  updated: { date: string; source: string } | null
+}
+export interface CatalogueModel {
+  provider: string; id: string; aliases: string[]; operation: 'chat' | 'embeddings' | 'moderation'
+  state: 'available' | 'not_configured' | 'retired'; source: 'shipped' | 'updated' | 'settings'; price: Price
+  changed_prices: PriceDifference[]; context: number; max_output: number; quality: number; latency_ms: number
+  expected_latency_ms: number; capabilities: ModelCapabilities; reasoning: boolean; sampling: boolean
+  automatic: boolean; retires: string | null; region: string | null; zdr: boolean | null
+  retention_days: number | null; trains_on_data: boolean | null; quirks: Record<string, unknown>
+}
 export interface Change {
   position: number; time: string; actor: Actor; request_id: string | null; reason?: string
   kind: 'routing' | 'firewall' | 'tool' | 'key' | 'user' | 'policy' | 'group' | 'unknown'
@@ -141,6 +153,7 @@ export interface IssuedApiKey {
 export interface LoggedCheckpoint {
   size: number; root: string; time: string; position: number; key: string; note: string
 }
+export interface ModelCapabilities { tools: boolean; images: boolean; json: 'none' | 'object' | 'schema' }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
   expires_at: string | null; external?: UserIdentity; created_at: string; last_used_at?: string | null
@@ -183,6 +196,14 @@ export interface Policy {
   updated_at: string; firewall_rules?: number; routing_rules?: number; tool_rules?: number
 }
 export interface PolicyScope { groups: number[]; users: number[] }
+export interface Price {
+  input: number; cached?: number; cache_write?: number; output: number; above?: Record<string, unknown>
+}
+export interface PriceComparison { source: string; compared: number; differences: PriceDifference[] }
+export interface PriceDifference {
+  change: 'dearer' | 'cheaper' | 'differs' | 'missing here' | 'missing there'; provider: string
+  model: string; price: string; here: number | null; there: number | null
+}
 export interface ProviderStatus {
   provider: string; is_configured: boolean; state: 'closed' | 'open' | 'half_open'; open_models: string[]
   affected_callers: number
@@ -236,6 +257,10 @@ export interface RouterReport {
     ratings: number })[]; figures: Record<string, unknown>; trained_from: Record<string, unknown>;
     trained_at: string; position: number; checksum: string } | null
   verdict: string; is_better: boolean; is_better_on_known_kinds: boolean
+}
+export interface RoutingMode {
+  mode: 'balance' | 'cost' | 'quality' | 'latency'; aliases: string[]; cost: number; quality: number
+  latency: number
 }
 export interface RuleChange {
   time: string; position: number; actor: Actor; summary: string; reason?: string

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { findNewQuirks } from '../../../../config/cli/new-model-quirks.ts'
-import type { ListedFacts } from '../../../../config/cli/price-list.ts'
+import type { ListedFacts } from '../../../../config/prices/price-list.ts'
 import { combineModels, NO_OWN_MODELS, readShippedModels } from '../../../../config/settings/model-list.ts'
 
 /** Of OpenAI's models in the catalogue, GPT-5.4 is the oldest that takes tools in the Responses API only. */

@@ -7,14 +7,19 @@ const TIMEOUT_MS = 30_000
 /** Reads a text from a file, or from a URL by HTTP, of at most 32 MB and within 30 seconds. */
 export async function readSource(source: string): Promise<{ readonly name: string; readonly text: string }> {
   const url = parseUrl(source)
-  if (url === undefined) return { name: source, text: await readLimitedFile(source) }
-  // A query may hold a token.
-  const name = `${url.origin}${url.pathname}`
+  const name = nameSource(source)
+  if (url === undefined) return { name, text: await readLimitedFile(source) }
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new Error(`${url.protocol} cannot be read. Use a file, or an address with http or https.`)
   if (url.username !== '' || url.password !== '')
     throw new Error(`${name} cannot be read: an address must not contain a user or password.`)
   return { name, text: await fetchText(url, name) }
+}
+
+/** The name of a source in messages: of an address, without a user, and without a query, which may be secret. */
+export function nameSource(source: string): string {
+  const url = parseUrl(source)
+  return url === undefined ? source : `${url.origin}${url.pathname}`
 }
 
 function parseUrl(source: string): URL | undefined {
