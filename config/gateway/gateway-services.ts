@@ -21,6 +21,7 @@ import type { Ledger, LedgerCluster } from '../../plugins/ledger/index.ts'
 import type { LedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { MetricsExposure } from '../../plugins/metrics/plugin.ts'
 import type { CatalogueSources } from '../../plugins/models/catalogue-endpoints.ts'
+import type { ProviderChecks } from '../../plugins/overview/provider-endpoints.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import type { RulesFileEndpoints } from '../../plugins/rules/plugin.ts'
 import type { RuleScopes } from '../../plugins/rules/rule-scopes.ts'
@@ -153,6 +154,12 @@ const GIVEN: readonly GivenService[] = [
     const { createCatalogueSources } = await import('./catalogue-sources.ts')
     return createCatalogueSources(settings)
   }),
+  given(service<ProviderChecks>('providers.checks'), ({ settings }) => ({
+    async check(provider) {
+      const { checkEndpoints } = await import('./provider-checks.ts')
+      return checkEndpoints(settings, [provider])
+    },
+  })),
   given(service<WhatIfThread>('what-if.thread'), async ({ settings, providers, state, pluginFolder }) => {
     const { openWhatIfThread } = await import('./what-if-thread.ts')
     return openWhatIfThread(settings, providers.catalog, state.logId, pluginFolder)

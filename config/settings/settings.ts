@@ -69,6 +69,8 @@ interface ProviderSettings extends ProviderTerms, CloudRow, ChatSettings, Omit<A
   readonly key_variable: string
   /** Undefined when the provider's key variable is not set, and when the provider needs no key. */
   readonly api_key: string | undefined
+  /** The file that the key was read from. */
+  readonly key_file?: string
   readonly auth: ProviderAuth | CloudAuth | undefined
   readonly query: Readonly<Record<string, string>> | undefined
   readonly check_path?: string
@@ -83,6 +85,8 @@ export interface DeploymentSettings extends DeploymentOptions {
   readonly key?: string
   /** Undefined when its key variable is not set. Default: the key of the provider. */
   readonly api_key: string | undefined
+  /** The file that its own key was read from. */
+  readonly key_file?: string
 }
 
 export function isCloudAuth(auth: unknown): auth is CloudAuth {
@@ -225,8 +229,13 @@ function toProviderSettings(
       cache_control: format !== 'openai',
     }
     const capabilities = { ...defaults, ...row.capabilities }
+    const fileOf = (variable: string | undefined) => {
+      const key_file = variable && environment[`${variable}_FILE`]
+      return key_file ? { key_file } : {}
+    }
     const deployments = listed?.map((deployment) => ({
       ...deployment,
+      ...fileOf(deployment.key),
       api_key: deployment.key === undefined ? api_key : environment[deployment.key] || undefined,
     }))
     return [
@@ -238,6 +247,7 @@ function toProviderSettings(
         query,
         key_variable,
         api_key,
+        ...fileOf(hasKey ? key_variable : undefined),
         client_secret,
         client_secret_file,
         capabilities,

@@ -28,6 +28,7 @@ import {
 import { RuleScopes } from '../rules/index.ts'
 import { explainRequest } from './explain-request.ts'
 import { createLiveEndpoint, LIVE_ERROR_CODES, LiveFeed } from './live-endpoint.ts'
+import { createProviderEndpoints, ProviderChecks, type ProviderRow } from './provider-endpoints.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { findRuleChanges } from './rule-changes.ts'
 import { ExplainedRequest, OverviewSchema, overviewQuery, StatusSchema } from './schemas.ts'
@@ -51,7 +52,8 @@ export default definePlugin({
     ledger: Ledger,
     breakers: CircuitBreakers,
     providers: Providers,
-    listed: settingsOf<Readonly<Record<string, unknown>>>('providers'),
+    listed: settingsOf<Readonly<Record<string, ProviderRow>>>('providers'),
+    checks: ProviderChecks,
     process: ProcessServices,
     report: settingsOf<() => SettingsReport>('report'),
   },
@@ -92,6 +94,9 @@ export default definePlugin({
         createLiveEndpoint(live, services, stopping),
         createExplainEndpoint(services, reader),
         createSettingsEndpoint(use.report),
+        ...createProviderEndpoints({
+          ...{ ledger, providers, rows: use.listed, breakers: use.breakers, checks: use.checks },
+        }),
       ],
       close: async () => live.close(),
     }

@@ -28,7 +28,7 @@ export interface CircuitBreakers {
   /** How long a deployment should not be chosen for the caller. */
   rest(target: Target, caller: number): TargetRest
   /** The circuits of all targets called so far, including those without a row in the catalogue. */
-  circuits(): Iterable<CircuitInfo>
+  circuits(): Iterable<TargetCircuit>
   /** The circuits that are not closed for a single caller. */
   callerCircuits(): Iterable<CircuitInfo>
 }
@@ -40,6 +40,12 @@ interface CircuitInfo {
   readonly model: string
   readonly deployment?: string | undefined
   readonly state: CircuitState
+}
+
+/** The circuit of a target for everybody. */
+interface TargetCircuit extends CircuitInfo {
+  /** How long the target should not be chosen for the caller. */
+  rest(caller: number): TargetRest
 }
 
 /** Limits the callers with failed requests, over all models; the others take no memory. */
@@ -104,8 +110,8 @@ export function createCircuitBreakers(
       yield* byName.values()
     },
     *callerCircuits() {
-      for (const [{ circuit }, { provider, model }] of records.entries())
-        if (!circuit.isClosed) yield { provider, model, state: circuit.state(now()) }
+      for (const [{ circuit }, { provider, model, deployment }] of records.entries())
+        if (!circuit.isClosed) yield { provider, model, deployment, state: circuit.state(now()) }
     },
   }
 }

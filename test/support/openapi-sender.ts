@@ -67,6 +67,7 @@ export async function createSender(gateway: RunningGateway, plan = 'paid') {
     if (place.startsWith('/admin/groups')) return newGroup()
     if (place.startsWith('/admin/tool-servers')) return name === 'tool' ? 'unknown' : newToolServer()
     if (place.startsWith('/admin/alerts')) return 'provider_down'
+    if (place.startsWith('/admin/providers')) return 'openai'
     if (place.startsWith('/console/assets')) return findConsoleFile(gateway)
     // No tool is called here: see approvals.test.ts and tool-calls.test.ts.
     if (place.includes('/tool-calls/')) return `req_${'0'.repeat(24)}`

@@ -6,6 +6,7 @@ import {
   CircleCheck,
   ClipboardCheck,
   Fingerprint,
+  Cloud,
   FlaskConical,
   History,
   KeyRound,
@@ -48,6 +49,7 @@ import { EvidencePage } from './pages/evidence.tsx'
 import { KeyPages } from './pages/keys.tsx'
 import { ModelPages } from './pages/models.tsx'
 import { OverviewPage } from './pages/overview.tsx'
+import { ProviderPages } from './pages/providers.tsx'
 import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
 import { RoutingPage } from './pages/routing.tsx'
@@ -118,6 +120,7 @@ const groups: readonly PageGroup[] = [
     title: 'Serve',
     pages: [
       { path: 'models', title: 'Models', icon: Boxes, content: ModelPages, isFor: isOperator },
+      { path: 'providers', title: 'Providers', icon: Cloud, content: ProviderPages, isFor: seesEverything },
       { path: 'routing', title: 'Routing', icon: Route, content: RoutingPage, isFor: seesEverything },
       {
         path: 'tool-servers',

@@ -38,6 +38,11 @@ export function formatCount(count: number): string {
   return count < 100_000 ? COUNT.format(count) : COMPACT.format(count)
 }
 
+/** Such as "2.5 %"; empty if there is nothing to take a share of. */
+export function formatShare(part: number, whole: number): string {
+  return whole === 0 ? '' : `${Math.round((part / whole) * 1000) / 10} %`
+}
+
 export function formatUsd(usd: number | null | undefined): string {
   if (usd == null) return 'unknown'
   if (usd === 0) return '$0'

@@ -153,6 +153,10 @@ export interface IssuedApiKey {
 export interface LoggedCheckpoint {
   size: number; root: string; time: string; position: number; key: string; note: string
 }
+export interface KeySource {
+  type: 'key' | 'none' | 'aws' | 'google' | 'entra'; variable: string | null; file: string | null
+  is_set: boolean
+}
 export interface ModelCapabilities { tools: boolean; images: boolean; json: 'none' | 'object' | 'schema' }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
@@ -204,9 +208,35 @@ export interface PriceDifference {
   change: 'dearer' | 'cheaper' | 'differs' | 'missing here' | 'missing there'; provider: string
   model: string; price: string; here: number | null; there: number | null
 }
+export interface ProviderCheck {
+  results: ({ provider: string; status: 'ok' | 'failed' | 'not checked'; ms: number; models: number | null;
+    missing_models: string[]; message: string | null })[]
+}
+export interface ProviderDeployment {
+  id: string; base_url: string | null; model: string | null; region: string | null; weight: number
+  requests_per_minute: number | null; tokens_per_minute: number | null; max_concurrent: number | null
+  requests_in_flight: number; key: KeySource
+}
+export interface ProviderDetails {
+  provider: string; format: string; base_url: string | null; is_configured: boolean
+  state: 'closed' | 'open' | 'half_open'; key: KeySource; region: string | null; balance: string | null
+  models: number; calls: number; errors: number; latency_p50_ms: number | null; latency_p95_ms: number | null
+  last_error: ProviderError | null; deployments: ProviderDeployment[]; targets: ProviderTarget[]
+}
+export interface ProviderError {
+  code: string; model: string; deployment: string | null; time: string; request_id: string
+}
+export interface ProviderReport {
+  uses_sandbox: boolean; since: string; requests: number; is_partial: boolean; providers: ProviderDetails[]
+}
 export interface ProviderStatus {
   provider: string; is_configured: boolean; state: 'closed' | 'open' | 'half_open'; open_models: string[]
   affected_callers: number
+}
+export interface ProviderTarget {
+  model: string; deployment: string | null; state: 'closed' | 'open' | 'half_open'; rest_seconds: number
+  rest_reason: 'circuit' | 'rate_limit' | null; affected_callers: number; calls: number; errors: number
+  latency_p50_ms: number | null; latency_p95_ms: number | null; last_error: ProviderError | null
 }
 export interface RecordedError {
   code: string; http_status: number; message?: string; param?: string

@@ -186,7 +186,7 @@ function ModelTable({ models }: Catalogue) {
       {/* Usage decides about the order. */}
       {sorted.length > 0 && usage.data === undefined && !usage.error && <Loading />}
       {sorted.length > 0 && (usage.data || usage.error) && (
-        <Table columns={modelColumns(used, differences)} items={sorted} keyOf={keyOf} />
+        <Table name="models" columns={modelColumns(used, differences)} items={sorted} keyOf={keyOf} />
       )}
     </>
   )
@@ -198,30 +198,36 @@ const modelColumns = (
 ): readonly Column<CatalogueModel>[] => [
   {
     title: 'Model',
+    value: keyOf,
     cell: (model) => (
       <>
-        <a href={modelHref(model)}>{model.id}</a> <ModelBadges {...model} />
-        <small class="muted block">{model.provider}</small>
+        <a href={modelHref(model)}>{model.id}</a>
+        <small class="muted block">
+          {model.provider} <ModelBadges {...model} />
+        </small>
       </>
     ),
   },
   {
     title: 'Input',
     kind: 'number',
+    value: ({ price }) => price.input,
     cell: (model) => <PriceCell {...{ model, differences }} price="input" />,
   },
-  { title: 'Cached', kind: 'number', cell: ({ price }) => formatPrice(price.cached ?? price.input) },
+  { title: 'Cached', kind: 'number', value: ({ price }) => price.cached ?? price.input, format: formatPrice },
   {
     title: 'Output',
     kind: 'number',
+    value: ({ price }) => price.output,
     cell: (model) => <PriceCell {...{ model, differences }} price="output" />,
   },
-  { title: 'Context', kind: 'number', cell: ({ context }) => formatCount(context) },
+  { title: 'Context', kind: 'number', value: ({ context }) => context, format: formatCount },
   { title: 'Takes', cell: Abilities },
-  { title: 'Quality', kind: 'number', cell: ({ quality }) => quality },
+  { title: 'Quality', kind: 'number', value: ({ quality }) => quality },
   {
     title: 'Latency',
     kind: 'number',
+    value: ({ expected_latency_ms: ms }) => ms,
     cell: ({ expected_latency_ms: expected, latency_ms: stated }) => (
       <span title={expected === stated ? 'An estimate of the catalogue.' : 'Measured by this process.'}>
         {formatMs(expected)}
@@ -231,6 +237,8 @@ const modelColumns = (
   {
     title: 'Requests',
     kind: 'number',
+    value: (model) => used.get(keyOf(model))?.requests ?? 0,
+    total: 'sum',
     cell(model) {
       const requests = used.get(keyOf(model))?.requests ?? 0
       if (requests === 0) return <span class="muted">–</span>
@@ -241,6 +249,9 @@ const modelColumns = (
   {
     title: 'Cost',
     kind: 'number',
+    value: (model) => used.get(keyOf(model))?.cost_usd ?? 0,
+    format: formatUsd,
+    total: 'sum',
     cell(model) {
       const row = used.get(keyOf(model))
       return row ? formatUsd(row.cost_usd) : <span class="muted">–</span>
@@ -272,7 +283,8 @@ const DIFFERENCE_COLUMNS: readonly Column<PriceDifference>[] = [
     title: 'Model',
     cell: ({ provider, model }) => (
       <>
-        <a href={modelHref({ provider, id: model })}>{model}</a> <small class="muted">{provider}</small>
+        <a href={modelHref({ provider, id: model })}>{model}</a>
+        <small class="muted block">{provider}</small>
       </>
     ),
   },
