@@ -53,6 +53,8 @@ const NO_SESSIONS: Sessions = {
   confirm: () => undefined,
   isCurrent: () => false,
   authenticate: () => undefined,
+  allowInference: () => undefined,
+  isInferenceAllowed: () => false,
   actorOf: () => undefined,
   end: () => Promise.resolve(),
 }

@@ -16,16 +16,17 @@ import type { IssuedTokens } from './issued-tokens.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
- * Sets `account` of the request to the account of its API key, or of its session, except on inference
- * endpoints (docs/decisions/console.md, "Sessions do not spend money"). Responds with 401 to a missing or
- * invalid key, and with 429 to invalid keys from an address over its failure limit. Valid keys are accepted
- * from such an address: they cannot be guessed, and other users may share the address.
+ * Sets `account` of the request to the account of its API key, or of its session, which most inference
+ * endpoints do not accept (docs/decisions/console.md, "Sessions of users send chats, and nothing else that
+ * costs money"). Responds with 401 to a missing or invalid key, and with 429 to invalid keys from an address
+ * over its failure limit. Valid keys are accepted from such an address: they cannot be guessed, and other
+ * users may share the address.
  */
 export function requireApiKey(
   accounts: Accounts,
   streams: Pick<StreamHealth, 'damageOf'>,
   authFailures: AuthFailureLimiter,
-  sessions: Pick<Sessions, 'authenticate'>,
+  sessions: Pick<Sessions, 'authenticate' | 'isInferenceAllowed'>,
   issued: Pick<IssuedTokens, 'isToken' | 'find' | 'admit'>,
   tokens: CallerTokens | undefined,
 ) {
@@ -97,8 +98,12 @@ export function requireApiKey(
 }
 
 /** Throws 401 without a session, and 403 if it is that of an operator. */
-function accountOfSession(request: Admission, sessions: Pick<Sessions, 'authenticate'>): Account {
-  const session = request.isInference ? undefined : sessions.authenticate(request)
+function accountOfSession(
+  request: Admission,
+  sessions: Pick<Sessions, 'authenticate' | 'isInferenceAllowed'>,
+): Account {
+  const isAccepted = !request.isInference || sessions.isInferenceAllowed(request)
+  const session = isAccepted ? sessions.authenticate(request) : undefined
   if (session?.holder.type === 'user') return session.holder.account
   if (session !== undefined) {
     const message = 'This endpoint is for users. You are signed in as an operator.'

@@ -56,6 +56,14 @@ export interface Sessions {
    * change does not have the token of the session.
    */
   authenticate(request: SessionRequest): Session | undefined
+  /**
+   * Lets users send requests to an inference endpoint with their sessions. Without it, sessions are not
+   * accepted for inference. See docs/decisions/console.md, "Sessions of users send chats, and nothing else
+   * that costs money".
+   */
+  allowInference(endpoint: string): void
+  /** Only `POST`, which needs the token of the session. */
+  isInferenceAllowed(request: { readonly method: string; readonly endpoint?: string }): boolean
   /** Who signed in with the request's cookie, also after the session has ended; undefined if it is forged. */
   actorOf(headers: IncomingHttpHeaders): Actor | undefined
   /** Ends the session of the request's cookie on all processes, if it has one; see `authenticate`. */
@@ -86,6 +94,7 @@ export const COOKIE_HOURS = 36
 export function createSessions(services: SessionServices): Sessions {
   const { secret, resolveHolder, operators, writer, allowsKeys } = services
   let renewal: SessionRenewal | undefined
+  const inferenceEndpoints = new Set<string | undefined>()
 
   function resolve(type: string, id: string): ResolvedHolder | undefined {
     const resolved = resolveHolder(type, id)
@@ -169,6 +178,10 @@ export function createSessions(services: SessionServices): Sessions {
       return session !== undefined && (!isExternal(session) || renewal?.isCurrent(session.id) === true)
     },
     authenticate,
+    allowInference(endpoint) {
+      inferenceEndpoints.add(endpoint)
+    },
+    isInferenceAllowed: ({ method, endpoint }) => method === 'POST' && inferenceEndpoints.has(endpoint),
     actorOf(headers) {
       const session = readSession(headers)
       return session && actorOfHolder(session.holder)

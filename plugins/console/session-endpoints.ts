@@ -52,6 +52,9 @@ const SessionSchema = Type.Object(
     }),
     user_id: Nullable(Type.Integer({ description: 'Id of the user.' })),
     plan: Nullable(Type.String({ description: 'Plan of the user.' })),
+    sends_chats: Type.Boolean({
+      description: 'Whether the session is accepted by POST /v1/chat/completions, with its csrf_token.',
+    }),
     csrf_token: Type.String({ description: 'The header x-csrf-token of every change.' }),
     expires_at: Timestamp('When the session ends.'),
     external: Type.Optional(UserIdentity),
@@ -87,6 +90,7 @@ const signInResponses = {
 export function createSessionEndpoints(
   sessions: Sessions,
   operators: Pick<OperatorAccounts, 'find'>,
+  hasPlayground: boolean,
   provider: ConsoleProvider | undefined,
 ): readonly Endpoint[] {
   const signIn = provider && { provider: new URL(provider.issuer).host, keys: provider.only !== true }
@@ -104,6 +108,15 @@ export function createSessionEndpoints(
     const operator = operators.find(id)
     if (operator === undefined) throw new GatewayError('invalid_api_key', 'The operator was removed.')
     return { type: 'operator', operator }
+  }
+
+  function showSession({ holder, csrfToken, expiresAtMs }: Session): JsonObject {
+    return {
+      ...showHolder(holder),
+      sends_chats: hasPlayground && holder.type === 'user',
+      csrf_token: csrfToken,
+      expires_at: new Date(expiresAtMs).toISOString(),
+    }
   }
 
   return [
@@ -206,14 +219,6 @@ function requireKey(headers: IncomingHttpHeaders): void {
 function formatSession(value: string, path: string, { origin }: IncomingHttpHeaders, maxAgeSeconds: number) {
   const isSecure = origin?.startsWith('https:') === true
   return formatCookie({ name: SESSION_COOKIE, value, path, maxAgeSeconds, sameSite: 'Strict', isSecure })
-}
-
-function showSession({ holder, csrfToken, expiresAtMs }: Session): JsonObject {
-  return {
-    ...showHolder(holder),
-    csrf_token: csrfToken,
-    expires_at: new Date(expiresAtMs).toISOString(),
-  }
 }
 
 function showHolder(holder: SessionHolder): JsonObject {

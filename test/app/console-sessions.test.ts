@@ -3,6 +3,7 @@ import { stopClock } from '../support/clock.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
+import { withSettings } from '../support/settings.ts'
 
 /** What a browser keeps of a session. */
 interface TestSession {
@@ -13,6 +14,10 @@ interface TestSession {
   /** As `call`, with the token that changes need. */
   change(method: string, path: string, body?: unknown): Promise<Answer>
 }
+
+const CHAT = { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hi' }] }
+
+const toBearer = (key: string) => ({ authorization: `Bearer ${key}` })
 
 describe('sessions of the console', () => {
   let gateway: RunningGateway
@@ -165,12 +170,85 @@ describe('sessions of the console', () => {
     }
   })
 
-  it('are not accepted for inference', async () => {
+  it('of users send chats, with their token, which count as requests of the key', async () => {
     const user = await newUser(gateway, 'paid')
-    const { change } = await signIn({ authorization: `Bearer ${user.key}` }, '/console/user-session')
-    const body = { model: 'auto', messages: [{ role: 'user', content: 'Hi' }] }
-    expect((await change('POST', '/v1/chat/completions', body)).status).to.equal(401)
-    expect((await change('POST', '/v1/simulate', body)).status).to.equal(200)
+    const { answer, call, change, csrf } = await signIn(toBearer(user.key), '/console/user-session')
+    expect(answer.body.data.sends_chats).to.equal(true)
+    const sent = await change('POST', '/v1/chat/completions', CHAT)
+    expect(sent.status).to.equal(200)
+    const record = await user.call('GET', `/v1/requests/${sent.headers.get('x-request-id')}`)
+    expect(record.body.data).to.include({ user_id: user.id, key_id: user.keyId, status: 200 })
+
+    for (const headers of [{}, { 'x-csrf-token': 'x' }, { 'x-csrf-token': `${csrf}x` }]) {
+      const refused = await call('POST', '/v1/chat/completions', CHAT, headers as Record<string, string>)
+      expect([refused.status, refused.headers.get('x-error-code')]).to.deep.equal([403, 'csrf_token_invalid'])
+    }
+    const { body } = await user.call('GET', '/v1/requests')
+    expect(body.data.map(({ status }: { status: number }) => status)).to.deep.equal([200])
+  })
+
+  it('of users have the restrictions of the key, and its end', async () => {
+    const { id } = await newUser(gateway, 'paid')
+    const newKey = async (terms: object) =>
+      (await gateway.call('POST', `/admin/users/${id}/keys`, terms, AS_ADMIN)).body.data
+    const chatWith = async (key: string) => {
+      const { change } = await signIn(toBearer(key), '/console/user-session')
+      return async () => {
+        const { status, headers } = await change('POST', '/v1/chat/completions', CHAT)
+        return [status, headers.get('x-error-code')]
+      }
+    }
+    const narrow = await newKey({ models: ['gpt-4o-mini'] })
+    expect(await (await chatWith(narrow.key))()).to.deep.equal([403, 'model_not_allowed'])
+    const elsewhere = await newKey({ endpoints: ['/console', '/v1/requests'] })
+    expect(await (await chatWith(elsewhere.key))()).to.deep.equal([403, 'endpoint_not_allowed'])
+    const revoked = await newKey({})
+    const chat = await chatWith(revoked.key)
+    expect(await chat()).to.deep.equal([200, null])
+    await gateway.call('DELETE', `/admin/keys/${revoked.id}`, undefined, AS_ADMIN)
+    expect(await chat()).to.deep.equal([401, 'session_ended'])
+  })
+
+  it('are not accepted for other inference, nor those of operators', async () => {
+    const user = await newUser(gateway, 'paid')
+    const { change } = await signIn(toBearer(user.key), '/console/user-session')
+    const bodies: Record<string, object> = {
+      '/v1/messages': { ...CHAT, max_tokens: 10 },
+      '/v1/responses': { model: 'gpt-4o', input: 'Hi' },
+      '/v1/completions': { model: 'gpt-4o', prompt: 'Hi' },
+      '/v1/embeddings': { model: 'text-embedding-3-small', input: 'Hi' },
+      '/v1/moderations': { input: 'Hi' },
+    }
+    for (const [path, body] of Object.entries(bodies)) {
+      expect((await user.call('POST', path, body)).status, path).to.equal(200)
+      expect((await change('POST', path, body)).status, path).to.equal(401)
+    }
+    const operator = await newOperator(gateway, 'admin')
+    for (const headers of [operator.headers, AS_ADMIN]) {
+      const session = await signIn(headers)
+      expect(session.answer.body.data.sends_chats).to.equal(false)
+      const refused = await session.change('POST', '/v1/chat/completions', CHAT)
+      expect([refused.status, refused.body.error.message]).to.deep.equal([
+        403,
+        'This endpoint is for users. You are signed in as an operator.',
+      ])
+    }
+  })
+
+  it('are not accepted for any inference without the playground', async () => {
+    const config = await withSettings(`plugins:
+  remove: [console]
+  add: [{ use: console, after: openapi, options: { playground: false } }]
+`)
+    const other = await startGateway(config)
+    const user = await newUser(other, 'paid')
+    const answer = await other.call('POST', '/console/user-session', undefined, toBearer(user.key))
+    expect(answer.body.data.sends_chats).to.equal(false)
+    const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';')
+    const headers = { authorization: '', cookie, 'x-csrf-token': answer.body.data.csrf_token }
+    expect((await other.call('POST', '/v1/chat/completions', CHAT, headers)).status).to.equal(401)
+    expect((await other.call('POST', '/v1/simulate', CHAT, headers)).status).to.equal(200)
+    await other.stop()
   })
 
   it('cannot create keys that could be derived again', async () => {

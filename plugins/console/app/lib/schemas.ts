@@ -102,8 +102,8 @@ export interface Change {
 export interface CheckpointAge { size: number; time: string; age_seconds: number }
 export interface ConsoleSession {
   type: 'root' | 'operator' | 'user'; id: string; name: string; role: 'admin' | 'editor' | 'auditor' | null
-  scope: OperatorScope | null; user_id: number | null; plan: string | null; csrf_token: string
-  expires_at: string; external?: UserIdentity
+  scope: OperatorScope | null; user_id: number | null; plan: string | null; sends_chats: boolean
+  csrf_token: string; expires_at: string; external?: UserIdentity
 }
 export interface ConsoleSignInOptions { provider: string; keys: boolean }
 export interface CurrentConsoleSession { data: ConsoleSession | null; sign_in?: ConsoleSignInOptions }
