@@ -17,6 +17,7 @@ import {
   ScrollText,
   Settings,
   Shield,
+  SquareTerminal,
   User,
   UserCog,
   Users,
@@ -50,6 +51,7 @@ import { KeyPages } from './pages/keys.tsx'
 import { ModelPages } from './pages/models.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { ProviderPages } from './pages/providers.tsx'
+import { PlaygroundPage } from './pages/playground.tsx'
 import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
 import { RoutingPage } from './pages/routing.tsx'
@@ -78,6 +80,13 @@ const groups: readonly PageGroup[] = [
         icon: LayoutDashboard,
         content: OverviewPage,
         isFor: isOperator,
+      },
+      {
+        path: 'playground',
+        title: 'Playground',
+        icon: SquareTerminal,
+        content: PlaygroundPage,
+        isFor: forAll,
       },
     ],
   },

@@ -102,17 +102,31 @@ interface Exchange<Result> {
   readonly etag: string | null
 }
 
-/** Sends a request; once more if the session has ended, and the same person has signed in again. */
 async function exchange<Result>(
   method: string,
   path: string,
   body: unknown,
   options: RequestOptions,
-  isRepeated = false,
 ): Promise<Exchange<Result>> {
+  const response = await openResponse(method, path, body, options)
+  const text = await readText(response, method, options.signal)
+  return { body: (parseJson(text) ?? text) as Result, etag: response.headers.get('etag') }
+}
+
+/**
+ * Sends a request; once more if the session has ended, and the same person has signed in again. Returns the
+ * response before its body. Rejects with an `ApiError`.
+ */
+export async function openResponse(
+  method: string,
+  path: string,
+  body: unknown,
+  options: RequestOptions,
+  isRepeated = false,
+): Promise<Response> {
   const { reason, headers = {}, signal } = options
   const url = path.startsWith('http') ? path : endpointUrl(path)
-  const [response, text] = await fetchText(url, {
+  const response = await fetch(url, {
     method,
     headers: {
       ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -126,20 +140,23 @@ async function exchange<Result>(
     if (signal?.aborted) throw error
     throw disconnectedError(method)
   })
-  const content = parseJson(text)
-  if (response.ok) return { body: (content ?? text) as Result, etag: response.headers.get('etag') }
-  const error = toApiError(response.status, content)
+  if (response.ok) return response
+  const content = parseJson(await readText(response, method, signal))
   // A proxy answers in place of a gateway that restarts.
   if (response.status >= 502 && content === undefined) throw disconnectedError(method)
   const isSignIn = headers.authorization !== undefined
-  if (response.status !== 401 || isSignIn || !session.value || isRepeated) throw error
-  if (await waitForSignIn(signal)) return exchange(method, path, body, options, true)
-  throw error
+  const canRepeat = response.status === 401 && !isSignIn && session.value && !isRepeated
+  if (canRepeat && (await waitForSignIn(signal))) return openResponse(method, path, body, options, true)
+  throw toApiError(response, content)
 }
 
-async function fetchText(url: string, init: RequestInit): Promise<readonly [Response, string]> {
-  const response = await fetch(url, init)
-  return [response, await response.text()]
+async function readText(response: Response, method: string, signal: AbortSignal | undefined): Promise<string> {
+  try {
+    return await response.text()
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw disconnectedError(method)
+  }
 }
 
 function disconnectedError(method: string): ApiError {
@@ -185,8 +202,10 @@ interface ErrorBody {
   }
 }
 
-function toApiError(status: number, content: unknown): ApiError {
+function toApiError({ status, headers }: Response, content: unknown): ApiError {
   const { error } = (content ?? {}) as ErrorBody
+  const requestId = headers.get('x-request-id') ?? ''
   const message = error?.message ?? `The gateway answered with the status ${status}.`
-  return new ApiError(status, message, error?.errors ?? (error?.param ? { [error.param]: [message] } : {}))
+  const issues = error?.errors ?? (error?.param ? { [error.param]: [message] } : {})
+  return new ApiError(status, message, issues, requestId)
 }

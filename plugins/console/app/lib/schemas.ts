@@ -157,7 +157,14 @@ export interface KeySource {
   type: 'key' | 'none' | 'aws' | 'google' | 'entra'; variable: string | null; file: string | null
   is_set: boolean
 }
+export interface Model {
+  id: string; object: string; created: number; owned_by: string; provider?: string; aliases?: string[]
+  operation?: 'chat' | 'embeddings' | 'moderation'; dimensions?: Record<string, unknown>; context?: number
+  max_output?: number; price?: Price; quality?: number; capabilities?: ModelCapabilities; retires?: string
+  region?: string; zdr?: boolean; retention_days?: number; trains_on_data?: boolean
+}
 export interface ModelCapabilities { tools: boolean; images: boolean; json: 'none' | 'object' | 'schema' }
+export interface ModelList { object: string; data: Model[] }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
   expires_at: string | null; external?: UserIdentity; created_at: string; last_used_at?: string | null

@@ -1,11 +1,10 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { ApiError, get, orElse, post } from '../lib/api.ts'
 import { useAction, useResource } from '../lib/data.ts'
-import { users } from '../lib/names.ts'
 import { href, route } from '../lib/router.ts'
 import type { RecordedPrompt, Simulation } from '../lib/schemas.ts'
 import { isOperator, root } from '../lib/session.ts'
-import { UserPicker } from '../ui/combobox.tsx'
+import { UserPicker, useChosenUser } from '../ui/combobox.tsx'
 import { Form, SelectField, TextField } from '../ui/fields.tsx'
 import { ErrorMessage, PageLayout, ResourceView } from '../ui/page.tsx'
 import { Badge } from '../ui/values.tsx'
@@ -57,11 +56,7 @@ const SUBJECTS = [
 /** The form. A recorded request is shown as JSON. */
 function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] | undefined }) {
   const { query } = route.value
-  const [user, setUser] = useState(query.get('user') ?? '')
-  const first = useAction(() => users.first().then(setUser))
-  useEffect(() => {
-    if (isOperator() && user === '') first.start()
-  }, [])
+  const { user, set: setUser, error: userError } = useChosenUser(query.get('user') ?? '')
   const [asOf, setAsOf] = useState(query.get('at') ?? '')
   const [subject, setSubject] = useState('request')
   const [model, setModel] = useState('auto')
@@ -88,7 +83,7 @@ function Simulator({ recorded }: { readonly recorded: RecordedPrompt['request'] 
           hint="A position of the log, or a time with a zone."
         />
       </div>
-      {first.error && <ErrorMessage error={first.error} />}
+      {userError && <ErrorMessage error={userError} />}
       {subject === 'call' ? (
         <SimulatedCall terms={terms} />
       ) : (
@@ -122,7 +117,8 @@ function parseRequest(text: string): object {
   }
 }
 
-function Outcome(simulation: Simulation) {
+/** What was decided about a request. */
+export function Outcome(simulation: Simulation) {
   const { outcome, error, request, routing_reason, targets } = simulation
   const messages = (request?.messages ?? []) as readonly { readonly content: unknown }[]
   return (

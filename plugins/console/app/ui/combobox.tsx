@@ -1,9 +1,11 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { toError } from '../lib/api.ts'
+import { useAction } from '../lib/data.ts'
 import { groups, type Names, users } from '../lib/names.ts'
 import { FieldNote } from './fields.tsx'
+import { isOperator } from '../lib/session.ts'
 
-interface ComboboxOption {
+export interface ComboboxOption {
   readonly id: string
   readonly name: string
   readonly note?: string
@@ -201,6 +203,16 @@ export const UserPicker = ({ label = 'User', ...props }: PickerProps) => (
 
 /** Chooses one of all groups. */
 export const GroupPicker = (props: PickerProps) => <Picker label="Group" {...props} of={groups} />
+
+/** The user whom an operator chooses; at first, the first one of all. */
+export function useChosenUser(initial = '') {
+  const [user, set] = useState(initial)
+  const first = useAction(() => users.first().then(set))
+  useEffect(() => {
+    if (isOperator() && user === '') first.start()
+  }, [])
+  return { user, set, error: first.error }
+}
 
 interface ListPickerProps {
   readonly label: string

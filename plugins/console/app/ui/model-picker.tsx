@@ -1,17 +1,33 @@
 import { get } from '../lib/api.ts'
 import { useResource } from '../lib/data.ts'
 import { formatUsd, humanize } from '../lib/format.ts'
+import type { Model } from '../lib/schemas.ts'
 import { isOperator } from '../lib/session.ts'
 import { Combobox } from './combobox.tsx'
 
 /** A model that rules can name, with its price in USD per million tokens. */
 export interface ModelChoice {
   readonly id: string
-  readonly provider: string
+  readonly provider?: string
   readonly operation?: string
   /** Missing for users, who see only what they may use. */
   readonly state?: string
   readonly price?: { readonly input: number; readonly output: number }
+  /** In place of provider and price. */
+  readonly note?: string
+}
+
+export const ROUTING_MODES: readonly ModelChoice[] = [
+  { id: 'auto:balance', note: 'quality for its price' },
+  { id: 'auto:cost', note: 'the cheapest' },
+  { id: 'auto:quality', note: 'the best' },
+  { id: 'auto:latency', note: 'the fastest' },
+]
+
+/** The models for chats that the user of the session may use. */
+export async function readOwnModels(): Promise<readonly Model[]> {
+  const models = await get<readonly Model[]>('/v1/models')
+  return models.filter(({ operation }) => operation === 'chat')
 }
 
 /** The models of the catalogue that answer chats; for users, those that they may use. */
@@ -20,13 +36,14 @@ export function useModels(): readonly ModelChoice[] {
 }
 
 async function readModels(): Promise<readonly ModelChoice[]> {
-  const models = isOperator()
+  const models: readonly ModelChoice[] = isOperator()
     ? (await get<{ readonly models: readonly ModelChoice[] }>('/admin/models')).models
-    : await get<readonly ModelChoice[]>('/v1/models')
+    : await readOwnModels()
   return models.filter(({ operation, price }) => operation === 'chat' && price !== undefined)
 }
 
-export function describePrice({ provider, price, state = 'available' }: ModelChoice): string {
+export function describePrice({ provider = '', price, state = 'available', note }: ModelChoice): string {
+  if (note !== undefined) return note
   const who = state === 'available' ? provider : `${provider}, ${humanize(state)}`
   if (price === undefined) return who
   return `${who} · ${formatUsd(price.input)} in, ${formatUsd(price.output)} out per million tokens`
@@ -56,7 +73,7 @@ export function ModelPicker({ label, models, value, onChange }: ModelPickerProps
 
 function findModels(models: readonly ModelChoice[], text: string) {
   const words = text.toLowerCase().split(/\s+/)
-  const found = models.filter(({ id, provider }) => {
+  const found = models.filter(({ id, provider = '' }) => {
     const name = `${provider}/${id}`.toLowerCase()
     return words.every((word) => name.includes(word))
   })
