@@ -6,6 +6,7 @@ import {
   operator,
   StringEnum,
   Type,
+  user,
   type Warning,
 } from '../../core/contract/index.ts'
 import { decodeTextCursor, encodeCursor, PAGE } from '../../core/http/pages.ts'
@@ -40,8 +41,12 @@ const OwnedKeyPage = Type.Object(
   { $id: 'OwnedApiKeyPage', description: 'A page of keys.' },
 )
 
+const page = pageQuery(PAGE, encodeCursor('key', '7.0'))
+
+const ownQuery = { ...page, state: Type.Optional(state) }
+
 const query = {
-  ...pageQuery(PAGE, encodeCursor('key', '7.0')),
+  ...page,
   q: Type.Optional(
     Type.String({
       minLength: 1,
@@ -79,8 +84,8 @@ interface KeyListServices extends Pick<KeyServices, 'lastUse'> {
   readonly accounts: Pick<Accounts, 'user' | 'users'>
 }
 
-/** `GET /admin/keys`: the keys of all users. */
-export function createKeyListEndpoint({ accounts, lastUse }: KeyListServices): Endpoint {
+/** `GET /admin/keys`: the keys of all users. `GET /v1/keys`: those of the user who asks. */
+export function createKeyListEndpoints({ accounts, lastUse }: KeyListServices): readonly Endpoint[] {
   /** By user, so that keys that are issued meanwhile do not shift the pages. */
   function* find(filter: KeyFilter, cursor: string | undefined, scope: OperatorScope | undefined) {
     const after = cursor === undefined ? ['', '0', '-1'] : decodeTextCursor('key', cursor, CURSOR)
@@ -95,25 +100,45 @@ export function createKeyListEndpoint({ accounts, lastUse }: KeyListServices): E
     }
   }
 
-  return endpoint({
+  type Page = KeyFilter & { readonly limit?: number; readonly cursor?: string }
+
+  async function respond({ limit = PAGE.default, cursor, ...filter }: Page, scope?: OperatorScope) {
+    const found = takeFirst(find(filter, cursor, scope), limit + 1)
+    const page = found.slice(0, limit)
+    const last = found.length > limit ? page.at(-1) : undefined
+    const next_cursor = last === undefined ? null : encodeCursor('key', `${last.user.id}.${last.index}`)
+    const uses = await readUses(page)
+    const data = page.map((owned) => ({ ...showOwnedKey(owned), ...uses.read?.(owned.key) }))
+    return { status: 200, body: { data, next_cursor, ...(uses.warnings && { warnings: uses.warnings }) } }
+  }
+
+  const common = {
     method: 'GET',
-    path: '/admin/keys',
-    access: operator('auditor', 'filtered'),
-    operationId: 'listAllKeys',
-    summary: 'Lists the keys of all users, in pages, and when they were last used.',
-    tags: ['admin'],
-    query,
     responses: { 200: { description: 'A page of keys.', body: OwnedKeyPage } },
-    async handle({ query: { limit = PAGE.default, cursor, ...filter }, scope }) {
-      const found = takeFirst(find(filter, cursor, scope), limit + 1)
-      const page = found.slice(0, limit)
-      const last = found.length > limit ? page.at(-1) : undefined
-      const next_cursor = last === undefined ? null : encodeCursor('key', `${last.user.id}.${last.index}`)
-      const uses = await readUses(page)
-      const data = page.map((owned) => ({ ...showOwnedKey(owned), ...uses.read?.(owned.key) }))
-      return { status: 200, body: { data, next_cursor, ...(uses.warnings && { warnings: uses.warnings }) } }
-    },
-  })
+  } as const
+
+  return [
+    endpoint({
+      ...common,
+      path: '/admin/keys',
+      access: operator('auditor', 'filtered'),
+      operationId: 'listAllKeys',
+      summary: 'Lists the keys of all users, in pages, and when they were last used.',
+      tags: ['admin'],
+      query,
+      handle: ({ query, scope }) => respond(query, scope),
+    }),
+    endpoint({
+      ...common,
+      path: '/v1/keys',
+      access: user(),
+      operationId: 'listOwnKeys',
+      summary: 'Lists your API keys without their secrets, in pages, and when they were last used.',
+      tags: ['inference'],
+      query: ownQuery,
+      handle: ({ query, account }) => respond({ ...query, user: account.userId }),
+    }),
+  ]
 
   async function readUses(page: readonly OwnedKey[]): Promise<{
     readonly read?: (key: Key) => JsonObject

@@ -6,7 +6,7 @@ import { createAccessReviewEndpoint } from './access-review.ts'
 import { AUTH_ERROR_CODES, requireApiKey } from './authenticate.ts'
 import { CallerTokens } from './caller-tokens.ts'
 import { Access, LastUse } from './index.ts'
-import { createKeyListEndpoint } from './key-list.ts'
+import { createKeyListEndpoints } from './key-list.ts'
 import { manageKeys } from './manage-keys.ts'
 import { manageOperators } from './operators.ts'
 import { manageUsers, type PlanLimits } from './users.ts'
@@ -40,7 +40,7 @@ export default definePlugin({
           userPaths: () =>
             api().endpoints.flatMap(({ access, path }) => (access.type === 'user' ? [path] : [])),
         }).endpoints,
-        createKeyListEndpoint({ accounts, lastUse: use.lastUse }),
+        ...createKeyListEndpoints({ accounts, lastUse: use.lastUse }),
         ...manageOperators(use.state).endpoints,
         createAccessReviewEndpoint({ ...use.state, hasRoot: Boolean(use.adminKey), lastUse: use.lastUse }),
       ],

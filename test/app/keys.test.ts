@@ -105,6 +105,38 @@ describe('API keys', () => {
     expect([refused.status, refused.body.error.param]).to.deep.equal([400, 'cursor'])
   })
 
+  it('of the user who asks are listed, without secrets and without those of others', async () => {
+    const other = await newUser(gateway)
+    const named = (await issue({ name: 'Batch job', models: ['gpt-4o'] })).body.data
+    const revoked = (await issue({ name: 'Old' })).body.data
+    await gateway.call('DELETE', `/admin/keys/${revoked.id}`, undefined, AS_ADMIN)
+    await chat(named.key, chatBody('Hello', { model: 'gpt-4o' }))
+    const find = async (query = '') => {
+      const { status, body } = await user.call('GET', `/v1/keys${query}`)
+      expect(status).to.equal(200)
+      return body
+    }
+    const idsOf = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id)
+
+    const all = await find()
+    expect(idsOf(all)).to.deep.equal([user.keyId, named.id, revoked.id])
+    expect(all.data[1]).to.deep.include({ name: 'Batch job', models: ['gpt-4o'], state: 'active' })
+    expect(all.data[1].last_used_at).to.match(/:00:00.000Z$/)
+    expect(JSON.stringify(all)).not.to.match(/hash|tr_/)
+    expect(idsOf(await find('?state=revoked'))).to.deep.equal([revoked.id])
+    const first = await find('?limit=2')
+    expect(idsOf(await find(`?limit=2&cursor=${first.next_cursor}`))).to.deep.equal([revoked.id])
+    // Neither a parameter of operators nor a cursor widens the list.
+    const wider = await user.call('GET', `/v1/keys?user=${other.id}`)
+    expect(idsOf({ data: wider.body.data ?? [] })).not.to.include(other.keyId)
+    const { next_cursor } = await gateway
+      .call('GET', '/admin/keys?limit=1', undefined, AS_ADMIN)
+      .then(({ body }) => body)
+    expect(idsOf(await find(`?cursor=${next_cursor}`))).to.deep.equal(idsOf(all))
+    expect(idsOf((await other.call('GET', '/v1/keys')).body)).to.deep.equal([other.keyId])
+    expect((await gateway.call('GET', '/v1/keys', undefined, AS_ADMIN)).status).to.equal(401)
+  })
+
   describe('that expire', () => {
     let clock: StoppedClock
     beforeEach(() => {

@@ -9,6 +9,7 @@ import {
   Cloud,
   FlaskConical,
   History,
+  House,
   KeyRound,
   LayoutDashboard,
   MessagesSquare,
@@ -47,6 +48,7 @@ import { AlertsPage } from './pages/alerts.tsx'
 import { ApprovalPages } from './pages/approvals.tsx'
 import { AuditPage } from './pages/audit.tsx'
 import { EvidencePage } from './pages/evidence.tsx'
+import { HomePage } from './pages/home.tsx'
 import { KeyPages } from './pages/keys.tsx'
 import { ModelPages } from './pages/models.tsx'
 import { OverviewPage } from './pages/overview.tsx'
@@ -81,6 +83,7 @@ const groups: readonly PageGroup[] = [
         content: OverviewPage,
         isFor: isOperator,
       },
+      { path: 'home', title: 'Home', icon: House, content: HomePage, isFor: forUsers },
       {
         path: 'playground',
         title: 'Playground',
@@ -186,7 +189,7 @@ function App() {
   )
 }
 
-const startPage = () => (isOperator() ? 'overview' : 'requests')
+const startPage = () => (isOperator() ? 'overview' : 'home')
 
 const currentPath = () => route.value.path[0] ?? startPage()
 

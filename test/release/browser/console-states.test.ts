@@ -145,7 +145,7 @@ describe('roles in the console', function () {
     const answer = await user.call('POST', '/v1/chat/completions', { model: 'gpt-4o', messages })
     const request = answer.headers.get('x-request-id')
     const addresses = [
-      ...['/overview', '/simulator', ...Object.keys(EMPTY_PAGES)],
+      ...['/overview', '/playground', '/simulator', ...Object.keys(EMPTY_PAGES)],
       `/users/${user.id}`,
       `/groups/${group.id}`,
       policy.path.replace('/admin', ''),
@@ -169,7 +169,16 @@ describe('roles in the console', function () {
       const messages = [{ role: 'user', content: 'Hello' }]
       const answer = await user.call('POST', '/v1/chat/completions', { model: 'gpt-4o', messages })
       const request = answer.headers.get('x-request-id')
-      const addresses = ['/rules', '/audit', '/requests', '/usage', '/simulator', `/requests/${request}`]
+      const addresses = [
+        '/home',
+        '/playground',
+        '/rules',
+        '/audit',
+        '/requests',
+        '/usage',
+        '/simulator',
+        `/requests/${request}`,
+      ]
       const { refused } = await walk(user.key, plan === 'paid' ? [...addresses, '/time'] : addresses)
       expect(refused, plan).to.deep.equal([])
       const { window } = console

@@ -21,6 +21,11 @@ const FIELDS = fieldsOf('BudgetInput', {
   },
 })
 
+const EXCEEDED: Readonly<Record<BudgetState['on_exceed'], string>> = {
+  refuse: 'When it is used up, requests are refused.',
+  downgrade: 'When it is used up, cheaper models answer.',
+}
+
 /** The budget of a user, of a group, or of everything, at an endpoint of operators. */
 export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string; readonly title?: string }) {
   const budget = useResource(path, () => get<BudgetState | null>(path).catch(orElse(null)))
@@ -50,13 +55,16 @@ export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string;
 }
 
 export function BudgetLine({ name = '', budget }: { readonly name?: string; readonly budget: BudgetState }) {
-  const { limit_usd, spent_usd = 0, period, on_exceed } = budget
+  const { limit_usd, spent_usd = 0, remaining_usd = limit_usd - spent_usd, period, on_exceed } = budget
   const per = period === 'total' ? 'in total' : `per ${period}`
   return (
     <div class="spread">
       <span>
         {name && `${name}: `}
-        {formatUsd(spent_usd)} of {formatUsd(limit_usd)} {per}, then {on_exceed}
+        {formatUsd(Math.max(0, remaining_usd))} left of {formatUsd(limit_usd)} {per}
+        <small class="muted block">
+          {formatUsd(spent_usd)} spent. {EXCEEDED[on_exceed]}
+        </small>
       </span>
       <Meter value={spent_usd} max={limit_usd} label={`Spent ${name}`} />
     </div>

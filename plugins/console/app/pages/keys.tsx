@@ -7,6 +7,7 @@ import type { ApiKey, OwnedApiKey } from '../lib/schemas.ts'
 import { UserPicker } from '../ui/combobox.tsx'
 import { ChangeButton, KeyDialog } from '../ui/dialogs.tsx'
 import { type FieldSpec, type FieldSpecs, fieldsOf } from '../ui/fields.tsx'
+import type { Column } from '../ui/list.tsx'
 import { Links, PageLayout, Panel, ResourcePage, useAddress } from '../ui/page.tsx'
 import { Badge, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
 import { BudgetPanel } from './budgets.tsx'
@@ -111,6 +112,34 @@ const STATE_TONES: Readonly<Record<OwnedApiKey['state'], Tone>> = {
 
 const StateBadge = ({ state }: Pick<OwnedApiKey, 'state'>) => <Badge tone={STATE_TONES[state]}>{state}</Badge>
 
+/** What is shown of a key beside its name and user. */
+export const KEY_COLUMNS: readonly Column<OwnedApiKey>[] = [
+  { title: 'State', value: ({ state }) => state, cell: ({ state }) => <StateBadge state={state} /> },
+  { title: 'Restricted to', class: 'clip', value: describeRestrictions },
+  {
+    title: 'Budget',
+    kind: 'number',
+    value: ({ budget }) => budget?.limit_usd,
+    cell: ({ budget }) => describeBudget(budget),
+  },
+  {
+    title: 'Last used',
+    value: ({ last_used_at }) => last_used_at,
+    cell: ({ last_used_at: time }) =>
+      time ? <Time value={time} relative /> : time === null ? 'never' : '–',
+  },
+  {
+    title: 'Expires',
+    value: ({ expires_at }) => expires_at,
+    cell: ({ expires_at }) => (expires_at ? <Time value={expires_at} /> : 'never'),
+  },
+  {
+    title: 'Created',
+    value: ({ created_at }) => created_at,
+    cell: ({ created_at }) => <Time value={created_at} />,
+  },
+]
+
 /** The keys of all users. */
 const ALL_KEYS: ResourceSpec<OwnedApiKey> = {
   path: 'keys',
@@ -150,30 +179,7 @@ const ALL_KEYS: ResourceSpec<OwnedApiKey> = {
       value: ({ user_name }) => user_name,
       cell: ({ user_id, user_name }) => <UserLink id={user_id} name={user_name} />,
     },
-    { title: 'State', value: ({ state }) => state, cell: ({ state }) => <StateBadge state={state} /> },
-    { title: 'Restricted to', class: 'clip', value: describeRestrictions },
-    {
-      title: 'Budget',
-      kind: 'number',
-      value: ({ budget }) => budget?.limit_usd,
-      cell: ({ budget }) => describeBudget(budget),
-    },
-    {
-      title: 'Last used',
-      value: ({ last_used_at }) => last_used_at,
-      cell: ({ last_used_at: time }) =>
-        time ? <Time value={time} relative /> : time === null ? 'never' : '–',
-    },
-    {
-      title: 'Expires',
-      value: ({ expires_at }) => expires_at,
-      cell: ({ expires_at }) => (expires_at ? <Time value={expires_at} /> : 'never'),
-    },
-    {
-      title: 'Created',
-      value: ({ created_at }) => created_at,
-      cell: ({ created_at }) => <Time value={created_at} />,
-    },
+    ...KEY_COLUMNS,
   ],
 }
 

@@ -7,7 +7,7 @@ import { type ChatDraft, EMPTY_CHAT, toChatBody } from '../lib/chat-draft.ts'
 import { useAction, useResource } from '../lib/data.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
 import { users } from '../lib/names.ts'
-import { href } from '../lib/router.ts'
+import { href, route } from '../lib/router.ts'
 import type { RequestRecord, Simulation } from '../lib/schemas.ts'
 import { hasRole, isOperator, root, session } from '../lib/session.ts'
 import { UserPicker, useChosenUser } from '../ui/combobox.tsx'
@@ -32,6 +32,10 @@ export function PlaygroundPage() {
       drafts.value = new Map([[owner, { ...draft, ...change }]])
     },
   }
+  const chosen = route.value.query.get('model')
+  useEffect(() => {
+    if (chosen) props.onChange({ model: chosen })
+  }, [chosen])
   return (
     <PageLayout title="Playground">
       {session.value?.sends_chats ? <SentChat {...props} /> : <DecidedChat {...props} />}

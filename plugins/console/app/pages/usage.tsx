@@ -90,7 +90,7 @@ const UNIT_OF: Readonly<Record<UsageMeasure, PlotContent['unit']>> = {
 const keyOf = (row: Usage, by: Dimension) => String(row[by])
 
 /** Over time, by the groups with the most. Requests count for each of their rules and groups: lines. */
-function UsageChart({ rows, by }: { readonly rows: readonly Usage[]; readonly by: Dimension }) {
+export function UsageChart({ rows, by }: { readonly rows: readonly Usage[]; readonly by: Dimension }) {
   const shown = route.value.query.get('show')
   const measure = USAGE_MEASURES.find((name) => name === shown) ?? 'requests'
   const range = useRange()
@@ -214,7 +214,7 @@ function RowName({ by, row }: { readonly by: Dimension; readonly row: Usage }) {
 }
 
 /** The budgets of the user who is signed in. */
-function OwnBudgetsPanel() {
+export function OwnBudgetsPanel() {
   const budgets = useData<OwnBudgets>('/v1/budget')
   return (
     <Panel title="Budgets">
