@@ -10,11 +10,14 @@ export class ApiError extends Error {
   readonly status: number
   /** Issues by field, as sentences. */
   readonly issues: Readonly<Record<string, readonly string[]>>
+  /** Empty if the gateway did not respond. */
+  readonly requestId: string
 
-  constructor(status: number, message: string, issues: ApiError['issues'] = {}) {
+  constructor(status: number, message: string, issues: ApiError['issues'] = {}, requestId = '') {
     super(message)
     this.status = status
     this.issues = issues
+    this.requestId = requestId
   }
 }
 

@@ -150,12 +150,12 @@ export interface IssuedApiKey {
   budget?: BudgetTerms; created_at: string; revoked_at: string | null; last_used_at?: string | null
   key: string
 }
-export interface LoggedCheckpoint {
-  size: number; root: string; time: string; position: number; key: string; note: string
-}
 export interface KeySource {
   type: 'key' | 'none' | 'aws' | 'google' | 'entra'; variable: string | null; file: string | null
   is_set: boolean
+}
+export interface LoggedCheckpoint {
+  size: number; root: string; time: string; position: number; key: string; note: string
 }
 export interface Model {
   id: string; object: string; created: number; owned_by: string; provider?: string; aliases?: string[]
@@ -164,7 +164,6 @@ export interface Model {
   region?: string; zdr?: boolean; retention_days?: number; trains_on_data?: boolean
 }
 export interface ModelCapabilities { tools: boolean; images: boolean; json: 'none' | 'object' | 'schema' }
-export interface ModelList { object: string; data: Model[] }
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
   expires_at: string | null; external?: UserIdentity; created_at: string; last_used_at?: string | null

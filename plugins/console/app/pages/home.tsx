@@ -10,7 +10,7 @@ import type { Model, OwnedApiKey, Usage } from '../lib/schemas.ts'
 import { session } from '../lib/session.ts'
 import { TextField } from '../ui/fields.tsx'
 import { type Column, PagedList, Table } from '../ui/list.tsx'
-import { readChatModels } from '../ui/model-picker.tsx'
+import { readOwnModels } from '../ui/model-picker.tsx'
 import { Empty, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { RangePicker } from '../ui/range-picker.tsx'
 import { SnippetPanel } from '../ui/snippet.tsx'
@@ -158,7 +158,7 @@ function describeCapabilities(capabilities: Model['capabilities']): string {
 }
 
 function ModelsPanel() {
-  const models = useResource('models', readChatModels)
+  const models = useResource('models', readOwnModels)
   const [text, setText] = useState('')
   const part = text.trim().toLowerCase()
   return (

@@ -8,7 +8,7 @@ import { Combobox } from './combobox.tsx'
 /** A model that rules can name, with its price in USD per million tokens. */
 export interface ModelChoice {
   readonly id: string
-  readonly provider?: string
+  readonly provider: string
   readonly operation?: string
   /** Missing for users, who see only what they may use. */
   readonly state?: string
@@ -18,15 +18,15 @@ export interface ModelChoice {
 }
 
 export const ROUTING_MODES: readonly ModelChoice[] = [
-  { id: 'auto:balance', note: 'quality for its price' },
-  { id: 'auto:cost', note: 'the cheapest' },
-  { id: 'auto:quality', note: 'the best' },
-  { id: 'auto:latency', note: 'the fastest' },
+  { id: 'auto:balance', provider: '', note: 'quality for its price' },
+  { id: 'auto:cost', provider: '', note: 'the cheapest' },
+  { id: 'auto:quality', provider: '', note: 'the best' },
+  { id: 'auto:latency', provider: '', note: 'the fastest' },
 ]
 
 /** The models for chats that the user of the session may use. */
-export async function readOwnModels(): Promise<readonly Model[]> {
-  const models = await get<readonly Model[]>('/v1/models')
+export async function readOwnModels(): Promise<readonly (Model & ModelChoice)[]> {
+  const models = await get<readonly (Model & ModelChoice)[]>('/v1/models')
   return models.filter(({ operation }) => operation === 'chat')
 }
 
@@ -42,7 +42,7 @@ async function readModels(): Promise<readonly ModelChoice[]> {
   return models.filter(({ operation, price }) => operation === 'chat' && price !== undefined)
 }
 
-export function describePrice({ provider = '', price, state = 'available', note }: ModelChoice): string {
+export function describePrice({ provider, price, state = 'available', note }: ModelChoice): string {
   if (note !== undefined) return note
   const who = state === 'available' ? provider : `${provider}, ${humanize(state)}`
   if (price === undefined) return who
@@ -73,7 +73,7 @@ export function ModelPicker({ label, models, value, onChange }: ModelPickerProps
 
 function findModels(models: readonly ModelChoice[], text: string) {
   const words = text.toLowerCase().split(/\s+/)
-  const found = models.filter(({ id, provider = '' }) => {
+  const found = models.filter(({ id, provider }) => {
     const name = `${provider}/${id}`.toLowerCase()
     return words.every((word) => name.includes(word))
   })
