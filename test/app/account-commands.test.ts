@@ -64,7 +64,9 @@ describe('commands for users, keys, operators and budgets', () => {
     await run(environment, 'keys', 'revoke', key.id)
     expect(await list()).to.have.members([user.key_id, rotated.id])
     expect(await list('--all')).to.have.members([user.key_id, key.id, rotated.id])
-    const rows = linesOf(await run(environment, 'keys', 'list', '--all'))
+    const [head, ...rows] = linesOf(await run(environment, 'keys', 'list', '--all'))
+    const columns = ['ID', 'USER', 'NAME', 'STATE', 'LAST USED', 'EXPIRES', 'ONLY FOR', 'CREATED']
+    expect(head).to.deep.equal(columns)
     const row = rows.find(([each]) => each === key.id)
     expect(row?.slice(0, 4)).to.deep.equal([key.id, `Ada (${id})`, 'Batch', 'revoked'])
   })

@@ -333,7 +333,8 @@ async function useEverything(gateway: GatewayProcess, responses: Responses): Pro
   await call('GET', '/admin/users', undefined, gateway.demoKey)
   for (let times = 0; times < 6; times++) await call('GET', '/v1/models', undefined, `${gateway.demoKey}x`)
 
-  for (const path of ['/metrics', '/admin/users']) await admin('GET', path)
+  for (const path of ['/metrics', '/admin/users', '/admin/keys', '/admin/settings', '/admin/access-review'])
+    await admin('GET', path)
   for (const path of ['/openapi.json', '/readyz', '/no/such/path', '/v1/models']) await call('GET', path)
   return issued.key
 }
