@@ -16,7 +16,7 @@ export async function readSource(source: string): Promise<{ readonly name: strin
   return { name, text: await fetchText(url, name) }
 }
 
-/** The name of a source in messages: of an address, without a user, and without a query, which may be secret. */
+/** The name of a source in messages. That of an address is without user and query, which may be secret. */
 export function nameSource(source: string): string {
   const url = parseUrl(source)
   return url === undefined ? source : `${url.origin}${url.pathname}`

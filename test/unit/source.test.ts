@@ -24,8 +24,9 @@ describe('the source', () => {
     expect(long).to.deep.equal([])
   })
 
-  it(`has files of at most ${MAX_LINES} lines`, () => {
-    const long = SOURCES.filter((file) => readSource(file).split('\n').length > MAX_LINES + 1)
+  it(`has files of at most ${MAX_LINES} lines, but those that are generated`, () => {
+    const written = SOURCES.filter((file) => file !== CONSOLE_TYPES)
+    const long = written.filter((file) => readSource(file).split('\n').length > MAX_LINES + 1)
     expect(long).to.deep.equal([])
   })
 
