@@ -3,6 +3,7 @@ import Koa from 'koa'
 import { type Listener, listen } from '../../core/http/server/hardened-server.ts'
 import { createLogger } from '../../core/threads/logger.ts'
 import { type FilledDemo, fillDemo } from '../demo/fill-demo.ts'
+import { askForApproval, startDemoToolServers, TOOL_SERVERS_HOST } from '../demo/tool-server.ts'
 import { ownCommand } from '../gateway/demo-user.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { metricsAddress, needsSandbox, readSettings, type Settings } from '../settings/settings.ts'
@@ -13,14 +14,25 @@ import { runSingleProcess } from './run-single-process.ts'
 export async function runDemo({ options, environment, print }: CommandArgs): Promise<void> {
   const days = parseCount(options.get('days') ?? '30', 'DAYS', 1, MAX_DAYS)
   const seed = parseCount(options.get('seed') ?? '1', 'SEED', 0, 2 ** 31 - 1)
-  const settings = withFeatures(withoutProviderKeys(readSettings({ ...environment, WORKERS: '1' })))
+  const read = readSettings({ ...environment, WORKERS: '1' })
+  const settings = withToolServers(withFeatures(withoutProviderKeys(read)))
   await checkSettings(settings)
   if (!options.has('no-start')) await checkPorts(settings)
   const logger = createLogger(settings.log_level)
-  const demo = await fillDemo(settings, { days, seed, end: Date.now() }, logger)
-  if (!options.has('no-start')) return runSingleProcess(settings, async (gateway) => describe(demo, gateway))
-  const { requests, events, operatorKey, userKey } = demo
-  print(JSON.stringify({ requests, events, operator_key: operatorKey, user_key: userKey }))
+  const toolServers = await startDemoToolServers()
+  try {
+    const period = { days, seed, end: Date.now(), toolServersUrl: toolServers.url }
+    const demo = await fillDemo(settings, period, logger)
+    if (!options.has('no-start'))
+      return await runSingleProcess(settings, async (gateway) => {
+        await askForApproval(gateway.baseUrl, demo.agentKey)
+        return describe(demo, gateway)
+      })
+    const { requests, events, operatorKey, userKey } = demo
+    print(JSON.stringify({ requests, events, operator_key: operatorKey, user_key: userKey }))
+  } finally {
+    await toolServers.stop(0)
+  }
 }
 
 const MAX_DAYS = 365
@@ -43,6 +55,14 @@ function withoutProviderKeys(settings: Settings): Settings {
 function withFeatures(settings: Settings): Settings {
   const { routing } = settings
   return routing.learned === 'off' ? { ...settings, routing: { ...routing, learned: 'shadow' } } : settings
+}
+
+/** Allows the address of the tool servers of the demo. */
+function withToolServers(settings: Settings): Settings {
+  const { allow_private_addresses: allowed } = settings.mcp
+  if (allowed === true) return settings
+  const networks = [...(allowed || []), `${TOOL_SERVERS_HOST}/32`]
+  return { ...settings, mcp: { ...settings.mcp, allow_private_addresses: networks } }
 }
 
 /** Throws an error unless the demo can have the data folder for itself. */

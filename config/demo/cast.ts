@@ -9,6 +9,7 @@ import type { OperatorAccount } from '../../projections/events/operators.ts'
 import type { Key } from '../../projections/events/users.ts'
 import type { OpenState } from '../gateway/state.ts'
 import type { DemoChange, SpentUsd } from './changes.ts'
+import type { ManageDemoTools } from './manage-tools.ts'
 import { DEMO_OPERATORS, DEMO_USERS, type DemoUser } from './users.ts'
 
 type CastServices = RulesFileServices &
@@ -25,16 +26,20 @@ interface CastMember {
 export interface DemoKeys {
   readonly operatorKey: string
   readonly userKey: string
+  /** Of a user whose agents call tools. */
+  readonly agentKey: string
 }
 
 /** Who is in the demo so far, and how they make changes: with the commands of the endpoints. */
 export class DemoCast {
   readonly #services: CastServices
+  readonly #manageTools: ManageDemoTools
   readonly #operators = new Map<string, Issued<OperatorAccount>>()
   readonly #members = new Map<string, CastMember>()
 
-  constructor(services: CastServices) {
+  constructor(services: CastServices, manageTools: ManageDemoTools) {
     this.#services = services
+    this.#manageTools = manageTools
   }
 
   async addOperators(): Promise<void> {
@@ -45,7 +50,7 @@ export class DemoCast {
 
   async addUser(user: DemoUser): Promise<void> {
     const keyCommands = manageKeys(this.#services)
-    const author = this.#authorOf(DEMO_OPERATORS[0].name, `Access for ${user.name}`)
+    const author = this.authorOf(DEMO_OPERATORS[0].name, `Access for ${user.name}`)
     const { id: userId } = await manageUsers(this.#services).commands.create(
       { name: user.name, plan: user.plan },
       author,
@@ -60,8 +65,9 @@ export class DemoCast {
     change: DemoChange,
     sumSpending: (period: 'month' | 'all', userId?: number) => number,
   ): Promise<void> {
-    const { by, reason, file, rotate } = change
-    const author = this.#authorOf(by, reason)
+    const { by, reason, file, rotate, tools } = change
+    const author = this.authorOf(by, reason)
+    if (tools) await this.#manageTools(tools, author)
     if (rotate) {
       const { keys } = this.#member(rotate.user)
       const { id } = this.#key(rotate.user, rotate.key)
@@ -88,16 +94,18 @@ export class DemoCast {
 
   /** The operator who trains routers. */
   trainer(): Author {
-    return this.#authorOf(DEMO_OPERATORS[1].name, 'OPS-131: ratings of the period')
+    return this.authorOf(DEMO_OPERATORS[1].name, 'OPS-131: ratings of the period')
   }
 
   keys(): DemoKeys {
     const operatorKey = this.#operators.get(DEMO_OPERATORS[0].name)?.key ?? ''
-    const [{ name, keys }] = DEMO_USERS
-    return { operatorKey, userKey: this.#key(name, keys[0]).key }
+    const keyOf = ({ name, keys }: DemoUser) => this.#key(name, keys[0]).key
+    const agent = DEMO_USERS.find(({ sessionHeader }) => sessionHeader !== undefined)
+    return { operatorKey, userKey: keyOf(DEMO_USERS[0]), agentKey: agent ? keyOf(agent) : '' }
   }
 
-  #authorOf(name: string, reason?: string): Author {
+  /** An operator, or a user with their first key. */
+  authorOf(name: string, reason?: string): Author {
     const operator = this.#operators.get(name)
     const actor = operator
       ? ({ type: 'operator', id: operator.id, name } as const)

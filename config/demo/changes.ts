@@ -13,6 +13,13 @@ export interface DemoChange {
   /** What is changed. Limits of budgets depend on what was spent. */
   readonly file?: RulesFile | ((spentUsd: SpentUsd) => RulesFile)
   readonly rotate?: { readonly user: string; readonly key: string }
+  /** A tool server that is created, or asked for its tools again, and the tools that are decided about. */
+  readonly tools?: {
+    readonly server: string
+    readonly isUpdated?: true
+    readonly approve?: readonly string[]
+    readonly reject?: readonly string[]
+  }
 }
 
 const firewall = (name: string, type: string, pattern: string, action: string, more: object = {}) => ({

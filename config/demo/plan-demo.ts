@@ -1,5 +1,6 @@
 import type { Random } from '../../core/util/random.ts'
 import { DEMO_CHANGES, type DemoChange } from './changes.ts'
+import { DEMO_TOOL_CHANGES } from './tool-servers.ts'
 import { DEMO_USERS, type DemoUser } from './users.ts'
 
 /** What happens at a time. */
@@ -36,7 +37,11 @@ export function planDemo(
     time: at(user.from ?? 0) - HOUR_MS / 2,
     user,
   }))
-  const changes = DEMO_CHANGES.map((change) => ({ type: 'change' as const, time: at(change.at), change }))
+  const changes = [...DEMO_CHANGES, ...DEMO_TOOL_CHANGES].map((change) => ({
+    type: 'change' as const,
+    time: at(change.at),
+    change,
+  }))
   const requests = planRequests(at(0), end, random).map((time) => ({ type: 'request' as const, time }))
   const steps = [...users, ...changes, ...requests].sort((a, b) => a.time - b.time)
   return [{ type: 'operators', time: at(0) - HOUR_MS }, ...steps]

@@ -26,7 +26,12 @@ export interface TrafficServices extends Pick<OpenState, 'groups'> {
   readonly prompts: PromptSettings
 }
 
-export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Promise<LedgerRecord>
+export type DemoTraffic = (
+  time: number,
+  user: DemoUser,
+  account: Account,
+  headers: Readonly<Record<string, string>>,
+) => Promise<LedgerRecord>
 
 /**
  * Returns a function that makes the record of a request. The rules of that time decide about it, with the
@@ -35,12 +40,11 @@ export type DemoTraffic = (time: number, user: DemoUser, account: Account) => Pr
 export function createDemoTraffic(services: TrafficServices, random: Random): DemoTraffic {
   const { groups, costOf, callers, prompts } = services
   const parsers = createRequestParsers(async () => undefined)
-  return async (time, { topic: topicName, models }, account) => {
+  return async (time, { topic: topicName, models }, account, headers) => {
     const topic = TOPICS[topicName]
     const model = random.weighted(models).name ?? random.pick(services.models)
     const { endpoint, path, body } = buildDemoRequest(topic, model, random)
-    const bytes = Uint8Array.from({ length: 17 }, () => random.integer(256))
-    const id = requestIdAt(time, toBase62(bytes))
+    const id = demoRequestId(time, random)
     const request = {
       id,
       account,
@@ -53,7 +57,7 @@ export function createDemoTraffic(services: TrafficServices, random: Random): De
       const error = new GatewayError('rate_limit_exceeded', 'Rate limit exceeded: 60 requests per minute.')
       return toLedgerRecord({ ...request, ...ended, ...failed(error), endedAt: 1, exchange: undefined })
     }
-    const [call, caller] = [{ account, requestId: id }, callers.snapshot(account)]
+    const [call, caller] = [{ account, requestId: id, headers }, callers.snapshot(account)]
     const { exchange, error: refusal } = await decideAgain(parsers[endpoint], body, call, caller, services)
     Object.assign(exchange, { admittedAt: 0, readAt: 1 })
     const prompt = toRecordedPrompt(exchange, refusal === undefined, prompts)
@@ -65,6 +69,11 @@ export function createDemoTraffic(services: TrafficServices, random: Random): De
     const isAborted = error === undefined && body.stream === true && random.chance(ABORTED)
     return toLedgerRecord({ ...decided, ...failed(error), isAborted, endedAt: latencyMs })
   }
+}
+
+/** The id of a request, or of a call of a tool. */
+export function demoRequestId(time: number, random: Random): string {
+  return requestIdAt(time, toBase62(Uint8Array.from({ length: 17 }, () => random.integer(256))))
 }
 
 function failed(error: GatewayError | undefined) {

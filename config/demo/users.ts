@@ -23,6 +23,8 @@ export interface DemoUser {
   readonly share: number
   /** The models that it asks for, by share. Undefined names: one of the catalogue. */
   readonly models: readonly { readonly share: number; readonly name?: string }[]
+  /** An agent works for the user, and names its sessions in this header. */
+  readonly sessionHeader?: string
   /** When it is created, as a share of the period. Default: at its begin. */
   readonly from?: number
 }
@@ -54,6 +56,7 @@ export const DEMO_USERS: readonly [DemoUser, ...DemoUser[]] = [
     topic: 'code',
     share: 14,
     models: [{ share: 50, name: 'auto:quality' }, { share: 50 }],
+    sessionHeader: 'x-session-id',
   },
   {
     name: 'Mateusz Zieliński',
@@ -62,6 +65,7 @@ export const DEMO_USERS: readonly [DemoUser, ...DemoUser[]] = [
     topic: 'code',
     share: 9,
     models: [{ share: 70 }, { share: 30, name: 'auto:balance' }],
+    sessionHeader: 'session_id',
   },
   {
     name: 'contract-review',

@@ -35,6 +35,8 @@ interface ClaimServices {
   readonly maxPendingPerUser: number
   /** Called in the process that asked for the approval. */
   onRequested(approval: Approval): void
+  /** A Unix time in milliseconds. Default: the system's. */
+  readonly now?: () => number
 }
 
 /** Other processes can use up an approval first, and a new one be granted meanwhile. */
@@ -42,13 +44,13 @@ const MAX_ROUNDS = 5
 
 /** See `Approvals`. */
 export function createApprovalClaims(services: ClaimServices): Approvals {
-  const { approvals, writer, store, expireAfterSeconds, maxPendingPerUser } = services
+  const { approvals, writer, store, expireAfterSeconds, maxPendingPerUser, now = Date.now } = services
 
   /** Resolves with false if another process has used it. */
   async function use({ id, userId }: Approval, requestId: string, author: Author): Promise<boolean> {
     const isGranted = () => {
       const approval = approvals.find(id)
-      return approval !== undefined && statusAt(approval, Date.now()) === 'granted'
+      return approval !== undefined && statusAt(approval, now()) === 'granted'
     }
     const data = { approvalId: id, userId, requestId }
     const written = await writer.write(
@@ -71,8 +73,8 @@ export function createApprovalClaims(services: ClaimServices): Approvals {
         'Try again when operators have decided.'
       throw approvalError('too_many_approvals', message, { retryAfter: 60 })
     }
-    const now = Date.now()
-    const day = new Date(now).toISOString().slice(0, 10)
+    const time = now()
+    const day = new Date(time).toISOString().slice(0, 10)
     const earlier = approvals.withKey(key).filter(({ createdAt }) => createdAt.startsWith(day))
     const approvalId = createApprovalId(key, day, earlier.length)
     const data = {
@@ -82,7 +84,7 @@ export function createApprovalClaims(services: ClaimServices): Approvals {
       ...(sessionId !== undefined && { sessionId }),
       ruleId: rule.id,
       ruleName: rule.name,
-      expiresAt: new Date(now + expireAfterSeconds * 1000).toISOString(),
+      expiresAt: new Date(time + expireAfterSeconds * 1000).toISOString(),
     }
     // First, so that operators who see the approval see what it is for. It is of use without them, too.
     if (request.arguments !== undefined) await keepArguments(approvalId, request.arguments)
@@ -108,13 +110,13 @@ export function createApprovalClaims(services: ClaimServices): Approvals {
     const key = approvalKey({ ...request, userId: account.userId })
     const author = { actor: keyActor(account), requestId }
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const found = findOpen(approvals.withKey(key))
+      const found = findOpen(approvals.withKey(key), now())
       if (found === undefined) {
         await ask(request, key, author)
         continue
       }
       const { id, expiresAt } = found
-      const status = statusAt(found, Date.now())
+      const status = statusAt(found, now())
       if (status === 'pending' || status === 'denied') return { id, status, expiresAt }
       if (status !== 'granted') continue
       if (!usesGranted || (await use(found, requestId, author))) return { id, status, expiresAt }
@@ -126,7 +128,6 @@ export function createApprovalClaims(services: ClaimServices): Approvals {
 }
 
 /** The newest one that says something about a call now. */
-function findOpen(approvals: readonly Approval[]): Approval | undefined {
-  const now = Date.now()
+function findOpen(approvals: readonly Approval[], now: number): Approval | undefined {
   return approvals.findLast(({ status, expiresAt }) => status !== 'used' && Date.parse(expiresAt) > now)
 }

@@ -1,4 +1,5 @@
 import {
+  type Author,
   data,
   type Endpoint,
   endpoint,
@@ -101,7 +102,7 @@ interface ListQuery {
 }
 
 export function createApprovalEndpoints(services: ApprovalServices): readonly Endpoint[] {
-  const { accounts, approvals, writer, store, usableForSeconds } = services
+  const { accounts, approvals, writer, store } = services
 
   function list(isShown: (approval: Approval) => boolean, { status, ...page }: ListQuery) {
     const now = Date.now()
@@ -132,11 +133,7 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
     return { status: 200, body: { data: details } }
   }
 
-  const decisionEndpoint = (
-    verb: 'grant' | 'deny',
-    summary: string,
-    toEvent: (approval: Approval) => ApprovalEvent,
-  ) =>
+  const decisionEndpoint = (verb: 'grant' | 'deny', summary: string) =>
     endpoint({
       ...common,
       method: 'POST',
@@ -150,21 +147,9 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
       responses: { 200: { description: 'The approval.', body: data(ApprovalDetails) } },
       errors: WRITE_ERRORS,
       async handle({ params: { id }, author, scope }) {
-        const approval = requireApproval(id, inScope(scope))
+        requireApproval(id, inScope(scope))
         writer.checkAvailable()
-        const decide = () => {
-          const current = approvals.find(id) ?? approval
-          const status = statusAt(current, Date.now())
-          const event = toEvent(current)
-          if (status === 'pending') return [event]
-          const isDone = status === 'granted' ? verb === 'grant' : status === 'denied' && verb === 'deny'
-          if (isDone) return []
-          // What was granted by mistake can be taken back.
-          if (status === 'granted') return [event]
-          throw new GatewayError('conflict', `Approval ${id} is ${status}: it can no longer be decided.`)
-        }
-        const revision = () => approvals.find(id)?.revision ?? -1
-        await answerInTime(writer.write({ stream: approvalStream(id), revision, decide }, author))
+        await answerInTime(decideAboutApproval(services, { id, verb, now: Date.now }, author))
         return showDetails(id)
       },
     })
@@ -221,15 +206,46 @@ export function createApprovalEndpoints(services: ApprovalServices): readonly En
         return showDetails(id)
       },
     }),
-    decisionEndpoint('grant', 'Lets a tool call pass, once.', ({ id: approvalId, userId }) => ({
-      type: 'ApprovalGranted',
-      data: { approvalId, userId, expiresAt: new Date(Date.now() + usableForSeconds * 1000).toISOString() },
-    })),
-    decisionEndpoint('deny', 'Refuses a tool call.', ({ id: approvalId, userId }) => ({
-      type: 'ApprovalDenied',
-      data: { approvalId, userId },
-    })),
+    decisionEndpoint('grant', 'Lets a tool call pass, once.'),
+    decisionEndpoint('deny', 'Refuses a tool call.'),
   ]
+}
+
+interface Decision {
+  readonly id: string
+  readonly verb: 'grant' | 'deny'
+  now(): number
+}
+
+/** Throws 404 if the approval is not known, and 409 if it can no longer be decided. */
+export async function decideAboutApproval(
+  {
+    approvals,
+    writer,
+    usableForSeconds,
+  }: Pick<ApprovalServices, 'usableForSeconds'> & {
+    readonly approvals: Pick<Approvals, 'find'>
+    readonly writer: Pick<EventWriter, 'write'>
+  },
+  { id, verb, now }: Decision,
+  author: Author,
+): Promise<void> {
+  const decide = (): readonly ApprovalEvent[] => {
+    const approval = approvals.find(id)
+    if (approval === undefined) throw notFound(id)
+    const status = statusAt(approval, now())
+    const isDone = status === 'granted' ? verb === 'grant' : status === 'denied' && verb === 'deny'
+    if (isDone) return []
+    // What was granted by mistake can be taken back.
+    if (status !== 'pending' && status !== 'granted')
+      throw new GatewayError('conflict', `Approval ${id} is ${status}: it can no longer be decided.`)
+    const data = { approvalId: id, userId: approval.userId }
+    if (verb === 'deny') return [{ type: 'ApprovalDenied', data }]
+    const expiresAt = new Date(now() + usableForSeconds * 1000).toISOString()
+    return [{ type: 'ApprovalGranted', data: { ...data, expiresAt } }]
+  }
+  const revision = () => approvals.find(id)?.revision ?? -1
+  await writer.write({ stream: approvalStream(id), revision, decide }, author)
 }
 
 const notFound = (id: string) => new GatewayError('not_found', `Approval ${id} was not found.`)

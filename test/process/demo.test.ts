@@ -8,6 +8,7 @@ import { runCommand } from '../support/command.ts'
 import { makeFolder } from '../support/folders.ts'
 import { createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
 import { spawnSignalbox } from '../support/gateway-process.ts'
+import { connectClient } from '../support/mcp/gateway.ts'
 
 describe('the gateway of "signalbox demo"', () => {
   it('leaves the folder empty if one of its ports is in use', async () => {
@@ -52,6 +53,25 @@ describe('the gateway of "signalbox demo"', () => {
     expect(
       (await call('GET', '/admin/overview?range=24h', undefined, asOperator)).body.data.totals.requests,
     ).above(20)
+
+    const { data: servers } = (await call('GET', '/admin/tool-servers', undefined, asOperator)).body
+    const [{ id }] = servers
+    const refreshed = await call('POST', `/admin/tool-servers/${id}/refresh`, {}, asOperator)
+    expect(refreshed.body.data, JSON.stringify(refreshed.body)).to.include({ listed: 5 })
+    expect(refreshed.body.data).to.deep.include({ new: [], changed: [], removed: [] })
+    const { client } = await connectClient({ url, demoKey: keyOf('a user') }, '/mcp', 'session')
+    const { tools } = await client.listTools()
+    const names = tools.map(({ name }) => name)
+    expect(names).to.include.members(['repository__read_file', 'tickets__add_comment', 'web__fetch_page'])
+    expect(names).not.to.include('web__summarize_page')
+    const read = { path: 'README.md', ref: 'main' }
+    const result = await client.callTool({ name: 'repository__read_file', arguments: read })
+    expect(JSON.stringify(result.content)).to.contain('demo')
+    await client.close()
+
+    const waiting = (await call('GET', '/admin/approvals?status=pending', undefined, asOperator)).body.data
+    const shown = await call('GET', `/admin/approvals/${waiting[0].id}`, undefined, asOperator)
+    expect(shown.body.data.arguments).to.deep.equal({ number: 1466 })
     child.kill('SIGTERM')
     expect(await exited).to.deep.equal([0, null])
   })

@@ -16,6 +16,8 @@ import { withSettings } from '../support/settings.ts'
 
 const DAY_MS = 86_400_000
 
+const toolServersUrl = 'http://127.0.0.1:9'
+
 describe('"signalbox demo"', function () {
   // Each change waits for the disk.
   this.timeout(180_000)
@@ -116,6 +118,73 @@ describe('"signalbox demo"', function () {
     expect(router.figures.fits.stored).to.equal(total.ratings)
   })
 
+  it('has sessions of agents, whose calls of tools the rules of their time decided about', async () => {
+    const sessions = (await read('/admin/sessions?limit=100')).data
+    expect(sessions).to.have.length.above(20)
+    expect(sessions.filter((session: { requests: number }) => session.requests > 2)).to.have.length.above(5)
+    const withCalls = sessions.find((session: { tool_calls: number }) => session.tool_calls > 1)
+    const steps = await read(`/admin/sessions/${withCalls.session_id}?user=${withCalls.user_id}`)
+    const kinds = steps.data.steps.map(({ kind }: { kind: string }) => kind)
+    expect(kinds).to.include.members(['request', 'tool_call'])
+
+    const calls = (await read('/admin/tool-calls?limit=500')).data
+    const verdicts = new Set(calls.map(({ verdict }: { verdict: string }) => verdict))
+    expect([...verdicts]).to.include.members(['allowed', 'denied', 'pending_approval', 'approved'])
+    const failures = calls.filter(({ error_code }: { error_code: string | null }) =>
+      ['tool_error', 'tool_server_error', 'tool_call_timeout'].includes(error_code ?? ''),
+    )
+    expect(failures).to.have.length.within(1, calls.length / 5)
+    const allowed = calls.filter(({ verdict }: { verdict: string }) => verdict === 'allowed')
+    for (const call of allowed) expect(call.duration_ms).to.be.above(call.upstream_ms).and.to.be.above(1)
+    const last = allowed.find(({ server }: { server: string }) => server === 'repository')
+    const simulate = async (tool_call: object, more: object = {}) => {
+      const body = { user_id: last.user_id, tool_call: { server: 'repository', ...tool_call }, ...more }
+      return (await gateway.call('POST', '/admin/simulate', body, asOperator)).body.data
+    }
+    const again = await simulate({ tool: last.tool, arguments: {} }, { request_id: last.id })
+    expect(again.recorded).to.include({ is_same: true })
+    const verdictAbout = async (tool: string, read: string[]) =>
+      (await simulate({ tool, arguments: {}, read })).verdict
+    expect(await verdictAbout('delete_branch', [])).to.equal('denied')
+    expect(await verdictAbout('merge_pull_request', [])).to.equal('pending_approval')
+    expect(await verdictAbout('open_pull_request', [])).to.equal('allowed')
+    expect(await verdictAbout('open_pull_request', ['web'])).to.equal('pending_approval')
+  })
+
+  it('has tool servers, with tools that are approved, changed and rejected', async () => {
+    const servers = (await read('/admin/tool-servers?tool_counts=true')).data
+    const undecided = servers.map(({ name, undecided_tools }: { name: string; undecided_tools: number }) => [
+      name,
+      undecided_tools,
+    ])
+    expect(undecided).to.deep.equal([
+      ['repository', 0],
+      ['tickets', 1],
+      ['web', 0],
+    ])
+    const [, tickets, web] = servers
+    const changed = (await read(`/admin/tool-servers/${tickets.id}/tools/add_comment/history`)).data
+    expect(changed.map(({ event }: { event: string }) => event)).to.deep.equal(['seen', 'approved', 'seen'])
+    expect(JSON.stringify(changed.at(-1).diff)).to.contain('notify')
+    const [suspicious] = (await read(`/admin/tool-servers/${web.id}/tools?status=rejected`)).data
+    expect(suspicious.name).to.equal('summarize_page')
+    const { findings } = suspicious
+    expect(JSON.stringify(findings)).to.contain('instruction_override').and.to.contain('exfiltration')
+  })
+
+  it('has approvals that operators granted and denied with reasons', async () => {
+    const approvals = (await read('/admin/approvals?limit=100')).data
+    const statuses = new Set(approvals.map(({ status }: { status: string }) => status))
+    expect([...statuses]).to.include.members(['used', 'denied'])
+    const { data } = await read('/admin/audit?kind=approval&limit=200')
+    const decided = data.filter(({ event }: { event: string }) => event === 'granted' || event === 'denied')
+    expect(decided).to.not.have.length(0)
+    for (const { actor, reason } of decided) {
+      expect(actor.type).to.equal('operator')
+      expect(reason).to.be.a('string')
+    }
+  })
+
   it('serves with the keys that it prints, by the rules that it made', async () => {
     const allowed = await gateway.call(
       'POST',
@@ -133,9 +202,11 @@ describe('"signalbox demo"', function () {
     const fill = async () => {
       const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: await makeFolder() })
       const logger = createLogger('error', { destination: captureOutput() })
-      const { requests, events } = await fillDemo(settings, { days: 1, seed: 5, end }, logger)
+      const { requests, events } = await fillDemo(settings, { days: 1, seed: 5, end, toolServersUrl }, logger)
       const { stdout } = await runCommand(['log', 'export'], { DATA_DIR: settings.data_dir })
-      return { requests, events, changes: stdout.match(/"time":"[^"]+"|"reason":"[^"]+"|"limitUsd":[^,]+/g) }
+      const same =
+        /"time":"[^"]+"|"reason":"[^"]+"|"limitUsd":[^,]+|"argumentsDigest":"[^"]+"|"sessionId":"[^"]+"/g
+      return { requests, events, changes: stdout.match(same) }
     }
     expect(await fill()).to.deep.equal(await fill())
     const plan = (seed: number) => planDemo({ days: 1, end }, createRandom(seed))
@@ -149,7 +220,8 @@ describe('"signalbox demo"', function () {
     }
     const settings = readSettings({ ...TEST_ENVIRONMENT, DATA_DIR: await makeFolder(), ...recording })
     const logger = createLogger('error', { destination: captureOutput() })
-    const filled = await fillDemo(settings, { days: 1, seed: 5, end: Date.now() }, logger)
+    const period = { days: 1, seed: 5, end: Date.now(), toolServersUrl }
+    const filled = await fillDemo(settings, period, logger)
     const other = await startGatewayOnFiles(recording, {
       dataDir: settings.data_dir,
       demoKey: filled.userKey,

@@ -40,7 +40,7 @@ export interface ToolServerServices {
 /** A tool server as operators see it: one that they manage, or a program of the settings file. */
 type ShownToolServer = ManagedToolServer | ProgramToolServer
 
-interface ProgramToolServer extends ToolServerPolicy {
+export interface ProgramToolServer extends ToolServerPolicy {
   readonly id: string
   readonly name: string
   readonly url: null

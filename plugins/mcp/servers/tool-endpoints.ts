@@ -127,7 +127,8 @@ export function createToolEndpoints(services: ToolServices): readonly Endpoint[]
       responses: { 200: { description: 'The tool after the decision.', ...shownTool } },
       errors: [...WRITE_ERRORS, 'revision_mismatch'],
       async handle({ params, body: { revision }, headers, author }) {
-        await answerInTime(decide(services, params, { type, revision }, parsePrecondition(headers), author))
+        const expected = parsePrecondition(headers)
+        await answerInTime(decideAboutTool(services, params, { type, revision }, expected, author))
         const { server, tool } = requireTool(params)
         return respond(tool, server)
       },
@@ -242,8 +243,9 @@ interface Decision {
   readonly revision: number
 }
 
-async function decide(
-  { servers, toolServers, writer }: ToolServices,
+/** Throws 404 for a tool or revision that is not known, and 409 unless the newest one is approved. */
+export async function decideAboutTool(
+  { servers, toolServers, writer }: Pick<ToolServices, 'servers' | 'toolServers' | 'writer'>,
   { id, tool: name }: Properties<typeof toolParams>,
   { type, revision }: Decision,
   expected: Precondition,
