@@ -65,7 +65,7 @@ function RequestList() {
       <PagedList<RequestRecord>
         path={path}
         query={{ ...chosen, limit: 50 }}
-        maxPage={500}
+        maxPage={1000}
         empty="No requests match. Choose a longer range, or fewer filters."
       >
         {(requests) => (
