@@ -10,6 +10,8 @@ export const EXPORT_TARGETS: Readonly<Record<string, TargetFields>> = {
   file: { needs: ['folder'], allows: [] },
   webhook: { needs: ['url'], allows: [] },
   s3: { needs: ['bucket'], allows: ['prefix', 'region', 'endpoint', 'path_style'] },
+  kafka: { needs: ['brokers', 'topic'], allows: ['tls', 'sasl'] },
+  langfuse: { needs: ['public_key', 'secret_key'], allows: ['url'] },
 }
 
 const COMMON_FIELDS = ['to', 'name', 'batch_records', 'batch_seconds']
@@ -33,6 +35,8 @@ export function findLedgerExportIssues({ ledger, ledger_export_secret }: JsonObj
     const known = [...COMMON_FIELDS, ...fields.needs, ...fields.allows]
     for (const field of Object.keys(row))
       if (!known.includes(field)) issues.push(`${setting}.${field} has no effect on ${row.to}; remove it`)
+    if (row.to === 'langfuse' && typeof row.url === 'string' && !/^https?:/.test(row.url))
+      issues.push(`${setting}.url must be a URL; only secret_key is a secret`)
     if (row.to === 'webhook' && !ledger_export_secret)
       issues.push(`${setting} needs a secret of at least 16 characters: set LEDGER_EXPORT_SECRET`)
     return issues

@@ -3,6 +3,8 @@ import { EXPORT_TARGETS } from './check-ledger-export.ts'
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 
+const reference = (description: string) => Type.String({ pattern: '^(env|file):.', description })
+
 const LedgerExport = StrictObject({
   to: StringEnum(Object.keys(EXPORT_TARGETS), { description: 'The kind of the target.' }),
   name: Type.Optional(
@@ -24,7 +26,7 @@ const LedgerExport = StrictObject({
     Type.Integer({
       minimum: 1,
       maximum: 3600,
-      description: 'How long records wait for others. Default: 1; 300 for s3.',
+      description: 'How long records wait for others. Default: 1; 5 for langfuse, 300 for s3.',
     }),
   ),
   folder: text('Of file: the folder with a file per day.'),
@@ -33,9 +35,29 @@ const LedgerExport = StrictObject({
       pattern: '^(https?://[^/@]+(/|$)|(env|file):.)',
       description:
         'Of webhook: the URL, or where it is (env:NAME or file:PATH). Posts are signed with ' +
-        'LEDGER_EXPORT_SECRET.',
+        'LEDGER_EXPORT_SECRET. Of langfuse: the URL of the server. Default: https://cloud.langfuse.com.',
     }),
   ),
+  brokers: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[^:/]+:\\d+$' }), {
+      minItems: 1,
+      description: 'Of kafka: brokers to begin with, each as host:port.',
+    }),
+  ),
+  topic: text('Of kafka: the topic, which must exist.'),
+  tls: Type.Optional(Type.Boolean({ description: 'Of kafka: whether connections are encrypted.' })),
+  sasl: Type.Optional(
+    StrictObject(
+      {
+        mechanism: StringEnum(['plain', 'scram-sha-256', 'scram-sha-512']),
+        user: Type.String({ minLength: 1 }),
+        password: reference('Where the password is: env:NAME or file:PATH.'),
+      },
+      { description: 'Of kafka: how to sign in.' },
+    ),
+  ),
+  public_key: text('Of langfuse: the public key of the project.'),
+  secret_key: Type.Optional(reference('Of langfuse: where the secret key is, env:NAME or file:PATH.')),
   bucket: text('Of s3: the bucket.'),
   prefix: text('Of s3: what the names of objects begin with, such as signalbox/.'),
   region: text("Of s3: the region. Default: that of AWS's environment or profile."),

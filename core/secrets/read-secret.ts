@@ -18,6 +18,13 @@ export async function readSecret(
   )
 }
 
+/** As `readSecret`. Rejects if there is none, with an error that names the reference. */
+export async function readNeededSecret(reference: string): Promise<string> {
+  const secret = await readSecret(reference)
+  if (secret === undefined) throw new Error(`there is no secret at ${reference}`)
+  return secret
+}
+
 /** Returns a URL, or reads the one behind a reference. Errors name the reference, and never what is there. */
 export async function readSecretUrl(text: string): Promise<string> {
   if (!isSecretReference(text)) return text

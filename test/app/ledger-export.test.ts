@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway, startGatewayOnFiles } from '../support/gateway.ts'
+import { startLangfuse } from '../support/langfuse.ts'
 import {
   ask,
   EXPORT_SECRET,
@@ -137,6 +138,40 @@ describe('the ledger export', () => {
     expect(hook.bodies[0]?.data.records.map(idOf)).to.deep.equal([id])
   })
 
+  it('sends spans to Langfuse, with tokens, cost and errors', async () => {
+    const langfuse = await startLangfuse()
+    const file = path.join(await makeFolder(), 'secret')
+    await writeFile(file, 'sk-lf-secret')
+    const keys = { public_key: 'pk-lf-1', secret_key: `file:${file}` }
+    const gateway = await start([{ to: 'langfuse', url: `${langfuse.url}/base/`, ...keys, batch_seconds: 1 }])
+    await gateway.call('POST', '/admin/tool-servers', { name: 'files', url: 'http://127.0.0.1:1' }, AS_ADMIN)
+    const id = await ask(gateway)
+    await callToolRaw(gateway, gateway.demoKey, { server: 'files', tool: 'read' })
+    await waitUntil(() => langfuse.spans.length === 2)
+    expect(langfuse.heads[0]).to.deep.equal({
+      url: '/base/api/public/otel/v1/traces',
+      authorization: `Basic ${Buffer.from('pk-lf-1:sk-lf-secret').toString('base64')}`,
+    })
+    const { body } = await gateway.call('GET', `/admin/requests/${id}`, undefined, AS_ADMIN)
+    const { time, latency_ms, model, tokens, cost_usd, user_id } = body.data
+    const generation = langfuse.spans.find(({ attributes }) => attributes.type === 'generation')
+    expect(generation?.traceId).to.match(/^[0-9a-f]{32}$/)
+    expect(generation?.spanId).to.match(/^[0-9a-f]{16}$/)
+    expect(generation?.start).to.equal(Date.parse(time))
+    expect(generation?.end).to.equal(Date.parse(time) + latency_ms)
+    expect(generation?.attributes).to.include({ 'model.name': model, 'user.id': String(user_id) })
+    expect(generation?.attributes['metadata.request_id']).to.equal(id)
+    const usage = JSON.parse(generation?.attributes.usage_details ?? '')
+    expect(usage).to.include({ total: tokens.input + tokens.output, input_cached_tokens: tokens.cached })
+    const { total, ...parts } = usage
+    expect(Object.values<number>(parts).reduce((sum, part) => sum + part, 0)).to.equal(total)
+    expect(JSON.parse(generation?.attributes.cost_details ?? '')).to.deep.equal({ total: cost_usd })
+    const tool = langfuse.spans.find(({ attributes }) => attributes.type === 'tool')
+    expect(tool?.name).to.equal('files read')
+    expect(tool?.attributes).to.include.keys('level', 'status_message', 'metadata.verdict')
+    langfuse.close()
+  })
+
   it('is sent by one of two gateways that share a ledger, and by the other one when it stops', async () => {
     const targets = [{ to: 'webhook', url: hook.url }]
     const one = await start(targets, startGatewayOnFiles)
@@ -152,12 +187,28 @@ describe('the ledger export', () => {
     expect(posted()).to.have.members(ids)
   })
 
+  it('counts what Langfuse refuses for good, and goes on', async () => {
+    const langfuse = await startLangfuse({ partialSuccess: { rejectedSpans: 1 } })
+    process.env.LANGFUSE_TEST_KEY = 'sk-lf-secret'
+    const keys = { public_key: 'pk-lf-1', secret_key: 'env:LANGFUSE_TEST_KEY' }
+    const gateway = await start([{ to: 'langfuse', url: langfuse.url, ...keys, batch_seconds: 1 }])
+    await ask(gateway)
+    await scrapeUntil(
+      gateway,
+      ({ sum }) => sum('signalbox_ledger_export_records_total', { outcome: 'refused' }) === 1,
+    )
+    delete process.env.LANGFUSE_TEST_KEY
+    langfuse.close()
+  })
+
   it('names what is wrong with targets', async () => {
     const targets = [
       { to: 'file' },
       { to: 'file', folder: 'x', bucket: 'y' },
       { to: 'webhook', url: 'http://127.0.0.1/' },
       { to: 's3', name: 'file', bucket: 'b' },
+      { to: 'kafka', topic: 't' },
+      { to: 'langfuse', public_key: 'pk', secret_key: 'env:KEY', url: 'env:URL' },
     ]
     const started = startGateway(await withSettings(exportingTo(targets)))
     const { message } = await started.then(
@@ -170,6 +221,8 @@ describe('the ledger export', () => {
       'ledger.export[1]: "file" is the name of another target, too',
       'ledger.export[2] needs a secret of at least 16 characters: set LEDGER_EXPORT_SECRET',
       'ledger.export[3]: "file" is the name of another target, too',
+      'ledger.export[4].brokers is needed with to: kafka',
+      'ledger.export[5].url must be a URL; only secret_key is a secret',
     ])
       expect(message).to.contain(part)
   })

@@ -1,4 +1,6 @@
 import { fileTarget } from './file-target.ts'
+import { kafkaTarget } from './kafka-target.ts'
+import { langfuseTarget } from './langfuse-target.ts'
 import { s3Target } from './s3-target.ts'
 import type { ExportTarget, ExportTargetKind, TargetServices } from './target.ts'
 import { webhookTarget } from './webhook-target.ts'
@@ -12,12 +14,20 @@ export type ExportRow = {
   | ({ readonly to: 'file' } & RowOf<typeof fileTarget>)
   | ({ readonly to: 'webhook' } & RowOf<typeof webhookTarget>)
   | ({ readonly to: 's3' } & RowOf<typeof s3Target>)
+  | ({ readonly to: 'kafka' } & RowOf<typeof kafkaTarget>)
+  | ({ readonly to: 'langfuse' } & RowOf<typeof langfuseTarget>)
 )
 
 type RowOf<Kind> = Kind extends ExportTargetKind<infer Row> ? Row : never
 
 /** All kinds of targets, by the value of `to`. */
-const KINDS = { file: fileTarget, webhook: webhookTarget, s3: s3Target }
+const KINDS = {
+  file: fileTarget,
+  webhook: webhookTarget,
+  s3: s3Target,
+  kafka: kafkaTarget,
+  langfuse: langfuseTarget,
+}
 
 export interface OpenedTarget {
   readonly name: string
