@@ -196,9 +196,11 @@ function hideSecrets(value: unknown, name: string, redactor: SecretRedactor, isF
   if (!isJsonObject(value)) return value
   // Nobody but the package knows which of its options are secrets.
   const isPackage = typeof value.use === 'string' && !BUILT_IN_NAMES.includes(value.use)
+  // A target of ledger.export.
+  const isWebhook = (field: string) => field === 'url' && value.to === 'webhook'
   const entries = Object.entries(value).map(([field, item]) => {
     const isFreeField = isFree || FREE.has(name) || FREE.has(field) || (isPackage && field === 'options')
-    return [field, hideSecrets(item, field, redactor, isFreeField)]
+    return [field, hideSecrets(item, isWebhook(field) ? 'webhook' : field, redactor, isFreeField)]
   })
   return Object.fromEntries(entries)
 }

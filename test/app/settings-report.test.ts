@@ -18,6 +18,7 @@ const SECRETS = {
   OPENAI_API_KEY: 'sk-secret-of-openai-0001',
   APPROVAL_SECRET: 'a-secret-of-approvals-0002',
   ALERT_SECRET: 'a-secret-of-alerts-0010',
+  LEDGER_EXPORT_SECRET: 'a-secret-of-exports-0012',
   GROQ_API_KEY: 'gsk-secret-of-groq-0003',
 }
 
@@ -27,6 +28,10 @@ providers:
   mine: { format: openai, base_url: 'https://me:secret-in-a-url-0005@models.example.com/v1' }
 alerts:
   - { when: log_contradiction, to: [{ webhook: 'https://hooks.example.com/secret-in-a-path-0007?id=secret-in-a-query-0006' }] }
+ledger:
+  export:
+    - { to: webhook, url: 'https://hooks.example.com/secret-in-a-path-0011' }
+    - { to: langfuse, public_key: pk, secret_key: 'env:LANGFUSE_KEY' }
 mcp:
   servers:
     files: { command: [node, '--token=secret-in-an-argument-0008'], env: { TOKEN: secret-in-env-0009, B: 'env:MCP_B' } }
@@ -94,6 +99,10 @@ describe('GET /admin/settings', () => {
     expect(shownOf('providers.groq.query')).to.deep.equal({ version: '[hidden]' })
     expect(shownOf('providers.mine.base_url')).to.equal('https://[hidden]@models.example.com/v1')
     expect(JSON.stringify(shownOf('alerts'))).to.contain('"https://hooks.example.com/[hidden]?[hidden]"')
+    expect(shownOf('ledger.export')).to.deep.equal([
+      { to: 'webhook', url: 'https://hooks.example.com/[hidden]' },
+      { to: 'langfuse', public_key: 'pk', secret_key: 'env:LANGFUSE_KEY' },
+    ])
     expect(shownOf('mcp.servers')).to.deep.equal({
       files: { command: ['node', '[hidden]'], env: { TOKEN: '[hidden]', B: 'env:MCP_B' } },
     })
