@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { endpointUrl } from '../lib/api.ts'
 import { useData, useLiveRequests } from '../lib/data.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
@@ -11,7 +11,7 @@ import { isOperator, root } from '../lib/session.ts'
 import { CheckField } from '../ui/fields.tsx'
 import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
-import { PageLayout, ResourceView } from '../ui/page.tsx'
+import { PageLayout } from '../ui/page.tsx'
 import { RangePicker } from '../ui/range-picker.tsx'
 import { ActionBadge, LiveBadge, Stat, StatusBadge, Time, UserLink } from '../ui/values.tsx'
 import { RequestPage, ScoreBadge } from './request.tsx'
@@ -76,29 +76,31 @@ function RequestList() {
   )
 }
 
-/** Of all requests that pass the filters, not of those that are loaded. */
+/** Of all requests that pass the filters, not of those that are loaded. Those of before stay meanwhile. */
 function Figures({ filters }: { readonly filters: Readonly<Record<string, string>> }) {
-  const figures = useData<RequestFigures>(`${root()}/request-figures`, filters)
+  const { data, error } = useData<RequestFigures>(`${root()}/request-figures`, filters)
+  const last = useRef<RequestFigures | undefined>(undefined)
+  if (data) last.current = data
+  // The list has the cause.
+  if (error) return <p class="muted">The figures of the requests cannot be read at the moment.</p>
+  if (!last.current) return null
+  const { requests, is_truncated, errors, cost_usd, unknown_costs, latency_ms, first_token_ms } = last.current
   return (
-    <ResourceView resource={figures}>
-      {({ requests, is_truncated, errors, cost_usd, unknown_costs, latency_ms, first_token_ms }) => (
-        <dl class="stats">
-          <Stat label="Requests" value={formatCount(requests)} note={is_truncated && 'the newest of more'} />
-          <Stat
-            label="Failed"
-            value={formatCount(errors)}
-            note={errors > 0 && `${Math.round((errors / requests) * 1000) / 10} %`}
-          />
-          <Stat
-            label="Cost"
-            value={formatUsd(cost_usd)}
-            note={unknown_costs > 0 && `and ${formatCount(unknown_costs)} of unknown cost`}
-          />
-          <LatencyStat label="Latency" of={latency_ms} />
-          <LatencyStat label="First token" of={first_token_ms} />
-        </dl>
-      )}
-    </ResourceView>
+    <dl class="stats">
+      <Stat label="Requests" value={formatCount(requests)} note={is_truncated && 'the newest of more'} />
+      <Stat
+        label="Failed"
+        value={formatCount(errors)}
+        note={errors > 0 && `${Math.round((errors / requests) * 1000) / 10} %`}
+      />
+      <Stat
+        label="Cost"
+        value={formatUsd(cost_usd)}
+        note={unknown_costs > 0 && `and ${formatCount(unknown_costs)} of unknown cost`}
+      />
+      <LatencyStat label="Latency" of={latency_ms} />
+      <LatencyStat label="First token" of={first_token_ms} />
+    </dl>
   )
 }
 
