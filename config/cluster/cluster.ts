@@ -4,12 +4,14 @@ import { createMemorySharedState } from '../../core/shared-state/memory.ts'
 import { serveSharedState } from '../../core/shared-state/over-rpc.ts'
 import { ChannelClosedError } from '../../core/threads/rpc.ts'
 import { callLedger } from '../../plugins/ledger/store/methods.ts'
+import type { KnownProcess } from '../../plugins/overview/node-endpoints.ts'
+import { describeProcess } from '../gateway/describe-process.ts'
 import { EXIT_EVENT_LOG_REPLACED } from '../gateway/exit-codes.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { needsSandbox, type Settings } from '../settings/settings.ts'
 import { createClusterMetrics } from './aggregate-metrics.ts'
 import { ClusterWorker, type PrimaryHandlers } from './cluster-worker.ts'
-import { RPC_TIMEOUTS_MS } from './rpc-methods.ts'
+import { LEADER, RPC_TIMEOUTS_MS } from './rpc-methods.ts'
 import { SharedResources } from './shared-resources.ts'
 import { Standby } from './standby.ts'
 import { watchHeartbeat } from './watch-heartbeat.ts'
@@ -225,11 +227,27 @@ export class Cluster {
         return {}
       },
       metricsPage: async () => ({ page: await this.#metrics.metrics() }),
+      listProcesses: async () => ({ processes: await this.#listProcesses() }),
       unregister: ({ metrics }) => {
         this.#metrics.store(worker, metrics)
         return {}
       },
     }
+  }
+
+  async #listProcesses(): Promise<readonly KnownProcess[]> {
+    const workers = [...this.#workers].sort((a, b) => a.number - b.number)
+    const described = workers.map(async (worker): Promise<KnownProcess> => {
+      const { number, state } = worker
+      // A worker that is still starting would delay the others.
+      const answer = worker.isRegistered
+        ? await worker.request('describe', {}, RPC_TIMEOUTS_MS.metrics).catch(() => undefined)
+        : undefined
+      return { role: 'worker', number, state, is_leader: number === LEADER, figures: answer?.figures }
+    })
+    const state = this.isStopping ? 'draining' : 'serving'
+    const primary = { role: 'primary', number: null, state, is_leader: false } as const
+    return [{ ...primary, figures: describeProcess() }, ...(await Promise.all(described))]
   }
 
   /** Whether a worker serves, other than the given one. */

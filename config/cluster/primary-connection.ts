@@ -2,9 +2,10 @@ import { createRemoteSharedState } from '../../core/shared-state/over-rpc.ts'
 import { createRpcPeer, type RpcTransport } from '../../core/threads/rpc.ts'
 import { createLedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { ClusterPeer, WorkerHandlers } from '../gateway/cluster-peer.ts'
+import { describeProcess } from '../gateway/describe-process.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 import { coalesceMax } from './coalesce-max.ts'
-import { type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
+import { LEADER, type PrimaryMethods, RPC_TIMEOUTS_MS, type WorkerMethods } from './rpc-methods.ts'
 import type { WorkerEnv } from './worker-env.ts'
 
 /** The connection of a worker to its primary. */
@@ -25,7 +26,11 @@ export function connectToPrimary(
   transport: RpcTransport,
   { number, sandboxUrl }: WorkerEnv,
 ): PrimaryConnection {
-  let handlers: WorkerHandlers = { catchUpTo: async () => undefined, metrics: async () => [] }
+  let handlers: WorkerHandlers = {
+    catchUpTo: async () => undefined,
+    metrics: async () => [],
+    describe: describeProcess,
+  }
   let flushLedger: () => Promise<unknown> = async () => undefined
   let requestDrain: () => void = () => undefined
   const drainRequested = new Promise<void>((resolve) => {
@@ -41,6 +46,7 @@ export function connectToPrimary(
       return {}
     },
     metrics: async () => ({ metrics: await handlers.metrics() }),
+    describe: () => ({ figures: handlers.describe() }),
     heartbeat: () => ({}),
     drain() {
       requestDrain()
@@ -53,7 +59,7 @@ export function connectToPrimary(
 
   return {
     sandboxUrl,
-    takesSnapshots: number === 1,
+    takesSnapshots: number === LEADER,
     sharedState: createRemoteSharedState(request, RPC_TIMEOUTS_MS.sharedState),
     async openLedger(logId) {
       await request('openLedger', { logId }, RPC_TIMEOUTS_MS.notice)
@@ -72,6 +78,7 @@ export function connectToPrimary(
       contentType,
       metrics: async () => (await request('metricsPage', {}, RPC_TIMEOUTS_MS.page)).page,
     }),
+    listProcesses: async () => (await request('listProcesses', {}, RPC_TIMEOUTS_MS.page)).processes,
     broadcastPosition: async (position) => (await broadcast(position)).replaced,
     async register(own) {
       handlers = own

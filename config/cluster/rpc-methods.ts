@@ -1,6 +1,7 @@
 import type { Position } from '../../core/contract/index.ts'
 import type { SharedStateMethods } from '../../core/shared-state/over-rpc.ts'
 import type { LedgerCall } from '../../plugins/ledger/store/methods.ts'
+import type { KnownProcess, ProcessFigures } from '../../plugins/overview/node-endpoints.ts'
 import type { MetricValues } from '../gateway/cluster-peer.ts'
 import type { ServingAddresses } from '../gateway/gateway.ts'
 
@@ -39,6 +40,8 @@ export type PrimaryMethods = SharedStateMethods & {
   flushLedgers: { params: Empty; result: Empty }
   /** The metrics of all workers in the text format of Prometheus. */
   metricsPage: { params: Empty; result: { readonly page: string } }
+  /** The primary and all workers. */
+  listProcesses: { params: Empty; result: { readonly processes: readonly KnownProcess[] } }
   /** The worker is about to exit and reports its final metrics. */
   unregister: { params: { readonly metrics: MetricValues }; result: Empty }
 }
@@ -50,11 +53,15 @@ export type WorkerMethods = {
   /** Resolves when the worker has written its records of requests. */
   flushLedger: { params: Empty; result: Empty }
   metrics: { params: Empty; result: { readonly metrics: MetricValues } }
+  describe: { params: Empty; result: { readonly figures: ProcessFigures } }
   /** Resolves immediately, unless the worker hangs. */
   heartbeat: { params: Empty; result: Empty }
   /** A replacement serves: the worker finishes its connections and exits. */
   drain: { params: Empty; result: Empty }
 }
+
+/** The number of the worker that does what only one of a node does. */
+export const LEADER = 1
 
 type Empty = Readonly<Record<never, never>>
 

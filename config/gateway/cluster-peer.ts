@@ -4,6 +4,7 @@ import type { SharedState } from '../../core/shared-state/shared-state.ts'
 import type { LedgerCluster } from '../../plugins/ledger/index.ts'
 import type { Ledger } from '../../plugins/ledger/store/methods.ts'
 import type { MetricsPage } from '../../plugins/metrics/endpoint.ts'
+import type { KnownProcess, ProcessFigures } from '../../plugins/overview/node-endpoints.ts'
 
 /** The cluster as one of its workers sees it. All calls go through the primary. */
 export interface ClusterPeer {
@@ -22,6 +23,8 @@ export interface ClusterPeer {
   readonly ledgerCluster: LedgerCluster
   /** The aggregated metrics of all workers. */
   metricsPage(contentType: MetricsPage['contentType']): MetricsPage
+  /** The processes of the node. */
+  listProcesses(): Promise<readonly KnownProcess[]>
   /**
    * Resolves when all other workers have applied all events up to the position, with the numbers of those
    * that hung and were killed. See docs/decisions/cluster.md, "A change is answered when every worker applies
@@ -42,6 +45,7 @@ export interface WorkerHandlers {
   /** Resolves when this worker has applied all events up to the position. Rejects after `timeoutMs`. */
   catchUpTo(position: Position, timeoutMs: number): Promise<void>
   metrics(): Promise<MetricValues>
+  describe(): ProcessFigures
 }
 
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>

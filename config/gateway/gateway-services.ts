@@ -21,6 +21,7 @@ import type { Ledger, LedgerCluster } from '../../plugins/ledger/index.ts'
 import type { LedgerCalls } from '../../plugins/ledger/store/methods.ts'
 import type { MetricsExposure } from '../../plugins/metrics/plugin.ts'
 import type { CatalogueSources } from '../../plugins/models/catalogue-endpoints.ts'
+import type { NodeProcesses } from '../../plugins/overview/node-endpoints.ts'
 import type { ProviderChecks } from '../../plugins/overview/provider-endpoints.ts'
 import type { RoutingCatalog } from '../../plugins/routing/routing-catalog.ts'
 import type { RulesFileEndpoints } from '../../plugins/rules/plugin.ts'
@@ -37,6 +38,7 @@ import { Providers } from '../../providers/shared/providers.ts'
 import { createTokenCounter, TokenCounter } from '../../providers/shared/token-counter.ts'
 import { isConfigured, metricsAddress, type Settings } from '../settings/settings.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
+import { describeProcess } from './describe-process.ts'
 import type { OpenState } from './state.ts'
 
 /** What the services of the gateway itself are made of. */
@@ -154,6 +156,16 @@ const GIVEN: readonly GivenService[] = [
     const { createCatalogueSources } = await import('./catalogue-sources.ts')
     return createCatalogueSources(settings)
   }),
+  given(service<NodeProcesses>('nodes.processes'), ({ settings, state, process, peer }) => ({
+    eventLog: settings.eventstore_url ? 'server' : 'embedded',
+    ledger: settings.ledger_url ? 'server' : 'embedded',
+    sharesCounts: Boolean(settings.redis_url),
+    async read() {
+      if (peer) return peer.listProcesses()
+      const figures = describeProcess(state.subscription, process.requests)
+      return [{ role: 'single', number: null, state: 'serving', is_leader: true, figures }]
+    },
+  })),
   given(service<ProviderChecks>('providers.checks'), ({ settings }) => ({
     async check(provider) {
       const { checkEndpoints } = await import('./provider-checks.ts')

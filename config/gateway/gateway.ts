@@ -29,6 +29,7 @@ import { openPluginEventStores } from '../../projections/runtime/plugin-event-st
 import type { Settings } from '../settings/settings.ts'
 import { BUILT_IN_PLUGINS } from './built-in-plugins.ts'
 import type { ClusterPeer } from './cluster-peer.ts'
+import { describeProcess } from './describe-process.ts'
 import { registerLogMetrics } from './log-metrics.ts'
 import { openSharedState } from './shared-state.ts'
 import { type OpenState, openLongRunningState } from './state.ts'
@@ -247,6 +248,7 @@ export async function startGateway(
         await state.subscription.until(() => state.subscription.position() >= position, timeoutMs)
       },
       metrics: () => metrics.getMetricsAsJSON(),
+      describe: () => describeProcess(state.subscription, requests),
     })
     await peer?.takePorts()
     const serverOptions = {

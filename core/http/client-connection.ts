@@ -25,6 +25,10 @@ export class RequestsInFlight {
   #interruption: GatewayError | undefined
   #waiting: (() => void)[] = []
 
+  get size(): number {
+    return this.#clients.size
+  }
+
   add(client: InterruptibleClient): void {
     this.#clients.add(client)
     if (this.#interruption !== undefined) client.interrupt(this.#interruption)

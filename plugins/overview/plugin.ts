@@ -28,6 +28,7 @@ import {
 import { RuleScopes } from '../rules/index.ts'
 import { explainRequest } from './explain-request.ts'
 import { createLiveEndpoint, LIVE_ERROR_CODES, LiveFeed } from './live-endpoint.ts'
+import { createNodeEndpoint, NodeProcesses } from './node-endpoints.ts'
 import { createProviderEndpoints, ProviderChecks, type ProviderRow } from './provider-endpoints.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { findRuleChanges } from './rule-changes.ts'
@@ -54,6 +55,7 @@ export default definePlugin({
     providers: Providers,
     listed: settingsOf<Readonly<Record<string, ProviderRow>>>('providers'),
     checks: ProviderChecks,
+    processes: NodeProcesses,
     process: ProcessServices,
     report: settingsOf<() => SettingsReport>('report'),
   },
@@ -94,6 +96,7 @@ export default definePlugin({
         createLiveEndpoint(live, services, stopping),
         createExplainEndpoint(services, reader),
         createSettingsEndpoint(use.report),
+        createNodeEndpoint(use.processes, version),
         ...createProviderEndpoints({
           ...{ ledger, providers, rows: use.listed, breakers: use.breakers, checks: use.checks },
         }),

@@ -139,6 +139,19 @@ describe('what operators look at', () => {
     await other.stop()
   })
 
+  it('has the process that answers at GET /admin/node', async () => {
+    const { processes, ...node } = await read('/admin/node')
+    expect(node).to.include({ event_log: 'embedded', ledger: 'embedded', shares_counts: false })
+    expect(node.version).to.match(/^\d+\.\d+\.\d+/)
+    expect(processes).to.have.length(1)
+    const [{ figures, ...only }] = processes
+    expect(only).to.deep.equal({ role: 'single', number: null, state: 'serving', is_leader: true, lag: 0 })
+    expect(figures).to.include({ pid: process.pid, log_state: 'following', requests_in_flight: 1 })
+    expect(figures.position).to.be.above(0)
+    expect(figures.heap_used_bytes).to.be.within(1, figures.memory_bytes)
+    expect(Date.parse(figures.started_at)).to.be.below(Date.now())
+  })
+
   describe('GET /admin/status', () => {
     it('has providers, stores and what needs attention', async () => {
       const budget = { limit_usd: 0.000001, period: 'day', on_exceed: 'refuse' }

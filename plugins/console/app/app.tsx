@@ -16,6 +16,7 @@ import {
   Plug,
   Route,
   ScrollText,
+  Server,
   Settings,
   Shield,
   SquareTerminal,
@@ -51,6 +52,7 @@ import { EvidencePage } from './pages/evidence.tsx'
 import { HomePage } from './pages/home.tsx'
 import { KeyPages } from './pages/keys.tsx'
 import { ModelPages } from './pages/models.tsx'
+import { NodesPage } from './pages/nodes.tsx'
 import { OverviewPage } from './pages/overview.tsx'
 import { ProviderPages } from './pages/providers.tsx'
 import { PlaygroundPage } from './pages/playground.tsx'
@@ -133,6 +135,7 @@ const groups: readonly PageGroup[] = [
     pages: [
       { path: 'models', title: 'Models', icon: Boxes, content: ModelPages, isFor: isOperator },
       { path: 'providers', title: 'Providers', icon: Cloud, content: ProviderPages, isFor: seesEverything },
+      { path: 'nodes', title: 'Nodes', icon: Server, content: NodesPage, isFor: seesEverything },
       { path: 'routing', title: 'Routing', icon: Route, content: RoutingPage, isFor: seesEverything },
       {
         path: 'tool-servers',

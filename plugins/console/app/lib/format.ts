@@ -86,9 +86,14 @@ export function showHidden(text: string): string {
   return text.replace(HIDDEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
+const BYTE_UNITS = [
+  [1000, 'kB'],
+  [1_000_000, 'MB'],
+] as const
+
 /** Such as "12.5 kB". */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`
-  const [size, unit] = bytes < 1_000_000 ? [1000, 'kB'] : [1_000_000, 'MB']
+  const [size, unit] = BYTE_UNITS.find(([size]) => bytes < size * 1000) ?? [1_000_000_000, 'GB']
   return `${(bytes / size).toFixed(1)} ${unit}`
 }

@@ -164,6 +164,15 @@ export interface Model {
   region?: string; zdr?: boolean; retention_days?: number; trains_on_data?: boolean
 }
 export interface ModelCapabilities { tools: boolean; images: boolean; json: 'none' | 'object' | 'schema' }
+export interface Node {
+  host: string; version: string; node_version: string; cpus: number; memory_bytes: number
+  event_log: 'embedded' | 'server'; ledger: 'embedded' | 'server'; shares_counts: boolean
+  processes: NodeProcess[]
+}
+export interface NodeProcess {
+  role: 'single' | 'primary' | 'worker'; number: number | null; state: 'starting' | 'serving' | 'draining'
+  is_leader: boolean; lag: number | null; figures: ProcessFigures | null
+}
 export interface Operator {
   id: string; name: string; role: 'admin' | 'editor' | 'auditor'; scope: OperatorScope | null
   expires_at: string | null; external?: UserIdentity; created_at: string; last_used_at?: string | null
@@ -213,6 +222,10 @@ export interface PriceComparison { source: string; compared: number; differences
 export interface PriceDifference {
   change: 'dearer' | 'cheaper' | 'differs' | 'missing here' | 'missing there'; provider: string
   model: string; price: string; here: number | null; there: number | null
+}
+export interface ProcessFigures {
+  pid: number; started_at: string; position: number | null; log_state: string | null; memory_bytes: number
+  heap_used_bytes: number; heap_limit_bytes: number; requests_in_flight: number | null
 }
 export interface ProviderCheck {
   results: ({ provider: string; status: 'ok' | 'failed' | 'not checked'; ms: number; models: number | null;
