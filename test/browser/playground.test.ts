@@ -29,7 +29,7 @@ describe('the playground in a browser', () => {
     const { gateway, window } = suite
     const user = await newUser(gateway, 'paid', 'Ada')
     await window.signIn(user.key)
-    await window.page.getByRole('link', { name: 'Playground' }).click()
+    await window.page.getByRole('link', { name: 'Playground', exact: true }).click()
     await window.page.getByRole('heading', { name: 'Playground' }).waitFor()
     return { page: window.page, user }
   }
@@ -158,7 +158,7 @@ describe('the playground in a browser', () => {
       firewall: [firewallRuleBody({ name: 'Plans', pattern: 'plan 9', action: 'block' })],
     })
     const { requests } = provider.counts
-    await page.getByRole('link', { name: 'Playground' }).click()
+    await page.getByRole('link', { name: 'Playground', exact: true }).click()
     await page.getByRole('combobox', { name: 'User' }).fill('Grace')
     await page.getByRole('option', { name: /^Grace/ }).click()
     await page.getByText('Operators send no requests').waitFor()

@@ -5,8 +5,8 @@ import {
   ChartColumn,
   CircleCheck,
   ClipboardCheck,
-  Fingerprint,
   Cloud,
+  Fingerprint,
   FlaskConical,
   History,
   House,
@@ -54,8 +54,8 @@ import { KeyPages } from './pages/keys.tsx'
 import { ModelPages } from './pages/models.tsx'
 import { NodesPage } from './pages/nodes.tsx'
 import { OverviewPage } from './pages/overview.tsx'
-import { ProviderPages } from './pages/providers.tsx'
 import { PlaygroundPage } from './pages/playground.tsx'
+import { ProviderPages } from './pages/providers.tsx'
 import { RequestsPage } from './pages/requests.tsx'
 import { GroupPages, OperatorPages, PolicyPages, UserPages } from './pages/resources.tsx'
 import { RoutingPage } from './pages/routing.tsx'

@@ -153,7 +153,11 @@ export async function openResponse(
   throw toApiError(response, content)
 }
 
-async function readText(response: Response, method: string, signal: AbortSignal | undefined): Promise<string> {
+async function readText(
+  response: Response,
+  method: string,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   try {
     return await response.text()
   } catch (error) {

@@ -125,8 +125,7 @@ export const KEY_COLUMNS: readonly Column<OwnedApiKey>[] = [
   {
     title: 'Last used',
     value: ({ last_used_at }) => last_used_at,
-    cell: ({ last_used_at: time }) =>
-      time ? <Time value={time} relative /> : time === null ? 'never' : '–',
+    cell: ({ last_used_at: time }) => (time ? <Time value={time} relative /> : time === null ? 'never' : '–'),
   },
   {
     title: 'Expires',

@@ -2,8 +2,8 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { toError } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
 import { groups, type Names, users } from '../lib/names.ts'
-import { FieldNote } from './fields.tsx'
 import { isOperator } from '../lib/session.ts'
+import { FieldNote } from './fields.tsx'
 
 export interface ComboboxOption {
   readonly id: string
