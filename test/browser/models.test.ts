@@ -16,7 +16,11 @@ models:
     context: 128000
     max_output: 16384
     price:
-      { input: 5, cached: 1.25, cache_write: 5, output: 10, above: { input_tokens: 100000, input: 8, output: 12 } }
+      input: 5
+      cached: 1.25
+      cache_write: 5
+      output: 10
+      above: { input_tokens: 100000, input: 8, output: 12 }
     quality: 70
     latency_ms: 1500
     region: eu

@@ -26,12 +26,14 @@ const SOURCES: Readonly<Record<CatalogueModel['source'], readonly [Tone, string]
   settings: ['info', 'settings'],
 }
 
+const STATES: Readonly<Record<string, string>> = { not_configured: 'no key', retired: 'retired' }
+
 /** What is special about a row. */
 export function ModelBadges({ state, source, automatic, retires, changed_prices: changed }: CatalogueModel) {
   const [tone, text] = SOURCES[source] ?? []
   return (
     <>
-      {state === 'not_configured' && <Badge>no key</Badge>} {state === 'retired' && <Badge>retired</Badge>}{' '}
+      {STATES[state] && <Badge>{STATES[state]}</Badge>}{' '}
       {state !== 'retired' && retires && <Badge tone="warn">retires {retires}</Badge>}{' '}
       {!automatic && <Badge>by name only</Badge>} {text && <Badge tone={tone ?? 'plain'}>{text}</Badge>}{' '}
       {changed.length > 0 && <Badge tone="warn">own price</Badge>}

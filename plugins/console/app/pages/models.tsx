@@ -124,7 +124,7 @@ function CatalogueNote({ models, updated }: Catalogue) {
   const own = models.filter(({ source }) => source === 'settings').length
   return (
     <p class="muted">
-      {formatCount(models.length)} models, {own === 0 ? 'none' : formatCount(own)} of them from the settings.{' '}
+      {formatCount(models.length)} models, {formatCount(own)} of them from the settings.{' '}
       {updated
         ? `Prices were updated on ${updated.date} from ${updated.source}.`
         : 'Prices are those of the release; "signalbox models update" brings them up to date.'}{' '}

@@ -35,8 +35,8 @@ function NodeView(node: Node) {
       <Table columns={COLUMNS} items={processes} keyOf={keyOf} />
       <p class="muted">
         {event_log === 'server'
-          ? 'These are the processes of the node that answered. Nodes do not know each other: other nodes on the same ' +
-            'event log have a page of their own, at their own address. '
+          ? 'These are the processes of the node that answered. Nodes do not know each other: other nodes ' +
+            'on the same event log have a page of their own, at their own address. '
           : 'The event log is a file of this node, so there are no other nodes. '}
         {event_log === 'server' &&
           !node.shares_counts &&
