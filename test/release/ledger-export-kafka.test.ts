@@ -46,6 +46,12 @@ describe('the ledger export to Kafka', () => {
     }
     const numbers = lines.map(({ number }) => number)
     expect(numbers).to.deep.equal(numbers.toSorted((a, b) => a - b))
+    await kafka.kill()
+    const last = await ask(second)
+    await scrapeUntil(second, ({ sum }) => sum('signalbox_ledger_export_failures_total') > 0)
+    await kafka.restart()
+    const [newest] = (await kafka.read(TOPIC, recorded.length + 1)).slice(-1)
+    expect(idOf(JSON.parse(newest?.value ?? ''))).to.equal(last)
     await second.stop()
   })
 })
