@@ -1,5 +1,5 @@
 import { type IconNode, ThumbsDown, ThumbsUp } from 'lucide'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { post } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import type { Rule } from '../lib/drafts.ts'
@@ -56,7 +56,8 @@ const addressOf = (id: string) => `/requests/${encodeURIComponent(id)}`
 /** Those beside it in the list that it was opened from, also by the keys of lists. */
 function Neighbours({ id }: { readonly id: string }) {
   const { before, after } = findNeighbours(id)
-  useEffect(() => {
+  // A key that follows at once must not go by the request of before.
+  useLayoutEffect(() => {
     const onKey = ({ key, target, ctrlKey, metaKey, altKey }: KeyboardEvent) => {
       const isTyping =
         target instanceof HTMLElement && target.closest('input, select, textarea, dialog') !== null
