@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { expect } from 'chai'
+import pg from 'pg'
 import { requestIdAt } from '../../../../core/util/ids.ts'
 import type { LedgerLocation } from '../../../../plugins/ledger/store/database.ts'
 import { DAY_MS } from '../../../../plugins/ledger/store/record-id.ts'
@@ -55,7 +56,7 @@ describe('the queue of the ledger export on PostgreSQL', () => {
 
   behavesAsQueue(locate)
 
-  it('skips no record of writers whose transactions overlap', async () => {
+  it('numbers each record of several writers once', async () => {
     const location = await locate()
     const writers: LedgerStore[] = []
     for (let writer = 0; writer < 4; writer++) writers.push(await openLedgerStore(location, LOG))
@@ -86,6 +87,38 @@ describe('the queue of the ledger export on PostgreSQL', () => {
     expect(seen).to.have.members(await writing)
     expect(new Set(seen).size).to.equal(seen.length)
     await Promise.all([...writers, reader].map((store) => store.close()))
+  })
+
+  it('shows no record before those of a transaction that has earlier numbers and commits later', async () => {
+    const location = await locate()
+    const [slow, fast] = [await openLedgerStore(location, LOG), await openLedgerStore(location, LOG)]
+    const { position } = await fast.claimExport(CLAIM)
+    const blocker = new pg.Client({ connectionString: server.url })
+    blocker.on('error', () => undefined)
+    await blocker.connect()
+    // A transaction that has numbered calls of tools waits before it commits.
+    await blocker.query(`select pg_advisory_lock(7);
+      create function ${LOG}.wait() returns trigger language plpgsql as $$ begin
+        if new.kind = 'tool_call' then perform pg_advisory_xact_lock(7); end if; return new;
+      end $$;
+      create trigger wait after insert on ${LOG}.export_parts for each row execute function ${LOG}.wait()`)
+    const countWaiting = async () =>
+      Number((await server.query('select count(*) from pg_locks where not granted')).rows[0].count)
+    const [call, record] = [toolCall(), ledgerRecord()]
+    const slowly = slow.saveToolCalls([call])
+    await waitUntil(async () => (await countWaiting()) === 1)
+    let isWritten = false
+    const fastly = fast.write([record]).then(() => {
+      isWritten = true
+    })
+    await waitUntil(async () => isWritten || (await countWaiting()) === 2)
+    const early = await fast.readExport({ after: position, upTo: Number.MAX_SAFE_INTEGER, limit: 10 })
+    await blocker.query('select pg_advisory_unlock(7)')
+    await Promise.all([slowly, fastly])
+    const late = await readAll(fast, early.next)
+    expect([early.records.length, ...late]).to.deep.equal([0, call.id, record.requestId])
+    await blocker.query(`drop function ${LOG}.wait() cascade`)
+    await Promise.all([blocker.end(), slow.close(), fast.close()])
   })
 })
 
