@@ -49,8 +49,13 @@ export function formatUsd(usd: number | null | undefined): string {
   return `$${(usd < 0.01 ? MICRO_USD : usd < 1 ? SMALL_USD : USD).format(usd)}`
 }
 
+/** Such as "480 ms", "2.35 s", "3 min 5 s" or "2 h 4 min". */
 export function formatMs(ms: number | null | undefined): string {
   if (ms == null) return '–'
+  const seconds = Math.round(ms / 1000)
+  const minutes = Math.round(ms / 60_000)
+  if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  if (seconds >= 120) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
 }
 

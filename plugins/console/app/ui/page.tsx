@@ -70,7 +70,7 @@ export function Loading() {
     <div class="loading skeleton" role="status">
       <span class="hidden">Loading…</span>
       {[1, 2, 3, 4, 5].map((line) => (
-        <span key={line} />
+        <i key={line} />
       ))}
     </div>
   )
