@@ -21,8 +21,18 @@ function parseHash(): Route {
 
 export const route = signal<Route>(parseHash())
 
+/** Marks the entries of the history that were shown: the browser scrolls to where they were left. */
+const SHOWN = 'shown'
+
+history.replaceState(SHOWN, '')
+
 addEventListener('hashchange', () => {
+  const before = route.value.path.join('/')
   route.value = parseHash()
+  if (history.state === SHOWN) return
+  history.replaceState(SHOWN, '')
+  // A page that is opened starts at its top, not where the one before was left.
+  if (route.value.path.join('/') !== before) scrollTo(0, 0)
 })
 
 /** What all pages share: the range of time and its zone. Links keep them. */
@@ -54,7 +64,7 @@ function withQuery(changes: QueryChanges): string {
 
 /** Changes parameters of the current page. Filters do not fill the history of the browser. */
 export function setQuery(changes: QueryChanges): void {
-  history.replaceState(null, '', withQuery(changes))
+  history.replaceState(SHOWN, '', withQuery(changes))
   route.value = parseHash()
 }
 

@@ -1,12 +1,14 @@
-import { send } from '../lib/api.ts'
+import { post, send } from '../lib/api.ts'
+import { useData } from '../lib/data.ts'
 import { formatCount } from '../lib/format.ts'
 import { groups, users } from '../lib/names.ts'
-import { href } from '../lib/router.ts'
+import { href, navigate } from '../lib/router.ts'
 import type { Group, GroupMember, Operator, Policy, User } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
 import { ListPicker } from '../ui/combobox.tsx'
-import { CheckField, fieldsOf } from '../ui/fields.tsx'
-import { useAddress } from '../ui/page.tsx'
+import { ChangeButton } from '../ui/dialogs.tsx'
+import { CheckField, fieldsOf, type Values } from '../ui/fields.tsx'
+import { Empty, Panel, ResourceView, useAddress } from '../ui/page.tsx'
 import { Badge, Time, UserLink } from '../ui/values.tsx'
 import { BudgetPanel } from './budgets.tsx'
 import { KEYS, RotateButton, USER_FIELD } from './keys.tsx'
@@ -60,7 +62,14 @@ export const UserPages = createResourcePages<User>({
   summary: ({ id, plan, created_at, groups: ids, identity }) => (
     <>
       <Badge>{plan}</Badge> · created <Time value={created_at} />
-      {ids.length > 0 && ` · in ${ids.map((group) => groups.of(group)).join(', ')}`} ·{' '}
+      {ids.length > 0 && ' · in '}
+      {ids.map((group, index) => (
+        <>
+          {index > 0 && ', '}
+          <a href={href(`/groups/${group}`)}>{groups.of(group)}</a>
+        </>
+      ))}{' '}
+      ·{' '}
       {identity && (
         <>
           <code>{identity.subject}</code> at {identity.issuer} ·{' '}
@@ -99,14 +108,55 @@ export const GroupPages = createResourcePages<Group>({
       <a href={href('/requests', { group: id })}>Requests</a> ·
     </>
   ),
-  panels: (_, path) => (
+  panels: ({ id }, path) => (
     <>
       <List spec={MEMBERS} parent={path} />
       <BudgetPanel path={`${path}/budget`} />
+      <GroupPolicies id={id} />
     </>
   ),
   warning: 'Its users stay.',
 })
+
+/** The policies that apply to a group, whose rules are those of the group. */
+function GroupPolicies({ id }: { readonly id: number }) {
+  const policies = useData<readonly Policy[]>('/admin/policies', { limit: 500 })
+  const create = (body: Values, reason: string) =>
+    post<Policy>('/admin/policies', body, { reason }).then((policy) => navigate(`/policies/${policy.id}`))
+  const add = hasRole('editor') && (
+    <ChangeButton
+      label="New policy"
+      action="Create"
+      fields={POLICY_FIELDS}
+      value={{ ...NEW_POLICY, applies_to: { groups: [id] } }}
+      onSave={create}
+    />
+  )
+  return (
+    <Panel title="Policies" actions={add}>
+      <ResourceView resource={policies}>
+        {(all) => {
+          const own = all.filter(({ applies_to }) => appliesToGroup(applies_to as Targets, id))
+          if (own.length === 0) return <Empty>No policy applies to the group.</Empty>
+          return (
+            <ul class="list">
+              {own.map((policy) => (
+                <li key={policy.id}>
+                  <a href={href(`/policies/${policy.id}`)}>{policy.name}</a>{' '}
+                  <small class="muted">applies to {describeTargets(policy.applies_to as Targets)}</small>{' '}
+                  {!policy.is_enabled && <Badge>disabled</Badge>}
+                </li>
+              ))}
+            </ul>
+          )
+        }}
+      </ResourceView>
+    </Panel>
+  )
+}
+
+const appliesToGroup = ({ everyone, groups: targets = [] }: Targets, id: number) =>
+  everyone === true || targets.includes(id)
 
 const MEMBERS: ResourceSpec<GroupMember> = {
   path: 'members',
@@ -216,13 +266,15 @@ const POLICY_FIELDS = fieldsOf('PolicyInput', {
   applies_to: { render: (value, set) => <TargetFields targets={value as Targets} onChange={set} /> },
 })
 
+const NEW_POLICY = { priority: 0, is_enabled: true, visibility: 'name', applies_to: { everyone: true } }
+
 export const PolicyPages = createResourcePages<Policy>({
   path: 'policies',
   title: 'Policies',
   noun: 'policy',
   writer: 'editor',
   created: POLICY_FIELDS,
-  initial: { priority: 0, is_enabled: true, visibility: 'name', applies_to: { everyone: true } },
+  initial: NEW_POLICY,
   edited: POLICY_FIELDS,
   query: { rule_counts: true },
   intro: 'In evaluation order. The rules of policies come before those of users, who cannot change them.',
