@@ -159,6 +159,11 @@ function SplitField({ models, value, onChange }: ModelsFieldProps<Split>) {
     onChange(sticky === '' ? changed : { arms: changed, sticky_by: sticky })
   const put = (index: number, arm: Partial<Arm>) =>
     change(arms.map((old, place) => (place === index ? { ...old, ...arm } : old)))
+  // Of two models whose weights are percentages, the other one gets the rest.
+  const weigh = (index: number, weight: number) =>
+    arms.length === 2 && total === 100
+      ? change(arms.map((old, place) => ({ ...old, weight: place === index ? weight : 100 - weight })))
+      : put(index, { weight })
   return (
     <fieldset class="plain">
       <legend>Split between models</legend>
@@ -176,7 +181,7 @@ function SplitField({ models, value, onChange }: ModelsFieldProps<Split>) {
               value={weight}
               max={Math.max(100, ...arms.map((arm) => arm.weight))}
               share={total === 0 ? 0 : weight / total}
-              onChange={(changed) => put(index, { weight: changed })}
+              onChange={(changed) => weigh(index, changed)}
             />
           </div>
           {arms.length > 2 && (
