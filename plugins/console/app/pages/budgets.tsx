@@ -1,6 +1,6 @@
 import { get, orElse } from '../lib/api.ts'
 import { useResource } from '../lib/data.ts'
-import { formatUsd } from '../lib/format.ts'
+import { formatShare, formatUsd } from '../lib/format.ts'
 import type { BudgetState } from '../lib/schemas.ts'
 import { hasRole } from '../lib/session.ts'
 import { Meter } from '../ui/charts.tsx'
@@ -11,7 +11,7 @@ import { Empty, Panel, ResourceView } from '../ui/page.tsx'
 const FIELDS = fieldsOf('BudgetInput', {
   limit_usd: { label: 'US dollars' },
   period: { label: 'Per', options: ['day', 'week', 'month', ['total', 'in total']] },
-  warn_ratio: { label: 'Warn from this share of it', hint: '0 to 1. Empty: no warning.' },
+  warn_ratio: { label: 'Warn from this share of it', hint: '0 to 1: 0.8 warns at 80 %. Empty: no warning.' },
   on_exceed: {
     label: 'When it is used up',
     options: [
@@ -56,6 +56,7 @@ export function BudgetPanel({ path, title = 'Budget' }: { readonly path: string;
 
 export function BudgetLine({ name = '', budget }: { readonly name?: string; readonly budget: BudgetState }) {
   const { limit_usd, spent_usd = 0, remaining_usd = limit_usd - spent_usd, period, on_exceed } = budget
+  const warning = budget.warn_ratio == null ? '' : ` Warns at ${formatShare(budget.warn_ratio, 1)}.`
   const per = period === 'total' ? 'in total' : `per ${period}`
   return (
     <div class="spread">
@@ -63,7 +64,7 @@ export function BudgetLine({ name = '', budget }: { readonly name?: string; read
         {name && `${name}: `}
         {formatUsd(Math.max(0, remaining_usd))} left of {formatUsd(limit_usd)} {per}
         <small class="muted block">
-          {formatUsd(spent_usd)} spent. {EXCEEDED[on_exceed]}
+          {formatUsd(spent_usd)} spent.{warning} {EXCEEDED[on_exceed]}
         </small>
       </span>
       <Meter value={spent_usd} max={limit_usd} label={`Spent ${name}`} />

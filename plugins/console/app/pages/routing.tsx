@@ -38,12 +38,17 @@ export function RoutingPage() {
   )
   return (
     <PageLayout title="Routing" actions={actions}>
+      <p class="muted">
+        The learned router, which chooses a model for requests with <code>auto</code>. To send requests to
+        certain models, or to split them between models, add a routing rule to a{' '}
+        <a href={href('/policies')}>policy</a> or a <a href={href('/users')}>user</a>.
+      </p>
       <ResourceView resource={report}>{({ verdict }) => <p>{verdict}</p>}</ResourceView>
       <ResourceView resource={routers}>
         {(list) => (
           <>
             {list.length === 0 && (
-              <Empty>No version has been trained. Collect ratings with routing.learned: shadow first.</Empty>
+              <Empty>Set routing.learned to shadow to collect ratings, and train a version from them.</Empty>
             )}
             {list.map((router) => (
               <RouterPanel

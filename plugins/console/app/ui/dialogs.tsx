@@ -74,7 +74,7 @@ export function ChangeDialog(props: ChangeProps & { readonly onClose: () => void
           onInput={setReason}
           required
           maxLength={500}
-          hint="Recorded with the change, and shown in the audit trail."
+          hint="Required. Recorded with the change, and shown in the audit trail."
         />
         {save.error && <ErrorMessage error={save.error} />}
         <div class="actions end">

@@ -14,6 +14,11 @@ const IGNORED = new Set([
   'revision',
 ])
 
+/** Fields that forms call otherwise. */
+const LABELS: Readonly<Record<string, string>> = {
+  ...{ match_json: 'conditions', action_json: 'actions', is_enabled: 'enabled' },
+}
+
 type Content = Readonly<Record<string, unknown>> | object | null | undefined
 
 export interface FieldChange {
@@ -82,7 +87,7 @@ export function Diff({ before, after }: { readonly before: Content; readonly aft
     <dl class="diff">
       {changes.map((change) => (
         <div key={change.field}>
-          <dt>{humanize(change.field)}</dt>
+          <dt>{LABELS[change.field] ?? humanize(change.field)}</dt>
           <dd>
             {before && change.before !== undefined && <del>{showValue(change.before, change.field)}</del>}
             {after && change.after !== undefined && <ins>{showValue(change.after, change.field)}</ins>}
