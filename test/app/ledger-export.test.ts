@@ -1,5 +1,7 @@
-import { appendFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { appendFile, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { makeFolder } from '../support/folders.ts'
 import { AS_ADMIN, type RunningGateway, startGateway, startGatewayOnFiles } from '../support/gateway.ts'
@@ -11,6 +13,7 @@ import {
   exportingTo,
   exportsBegan,
   idOf,
+  parseLines,
   readLines,
 } from '../support/ledger-export.ts'
 import { callToolRaw } from '../support/mcp/raw-call.ts'
@@ -125,6 +128,43 @@ describe('the ledger export', () => {
     expect((await readLines(folder)).map(idOf)).to.deep.equal([first, second])
   })
 
+  it('writes a record again of which a full disk took only the beginning', async function () {
+    // A limit of this process is the nearest to a full disk that needs no rights.
+    if (process.platform !== 'linux') return this.skip()
+    const limitFiles = (bytes: number | 'unlimited') =>
+      promisify(execFile)('prlimit', ['--pid', String(process.pid), `--fsize=${bytes}:unlimited`])
+    const gateway = await start([{ to: 'file', folder }])
+    const first = await ask(gateway)
+    await waitUntil(async () => (await readLines(folder)).length === 1)
+    const [name = ''] = await readdir(folder)
+    const file = path.join(folder, name)
+    const { size } = await stat(file)
+    // A hole of 1 GB before the line, so that no other file reaches the limit.
+    const hole = 2 ** 30
+    const line = await readFile(file)
+    const handle = await open(file, 'r+')
+    await handle.write('\n', hole - 1)
+    await handle.write(line, 0, size, hole)
+    await handle.close()
+    await limitFiles(hole + size + 100)
+    let second: string
+    try {
+      second = await ask(gateway)
+      const ends = ['failures', 'records'].map((name) => `signalbox_ledger_export_${name}_total`)
+      await scrapeUntil(gateway, ({ sum }) => ends.reduce((total, name) => total + sum(name), 0) > 1)
+    } finally {
+      await limitFiles('unlimited')
+    }
+    const readEnd = async () => {
+      const opened = await open(file)
+      const { buffer, bytesRead } = await opened.read(Buffer.alloc(65_536), 0, 65_536, hole)
+      await opened.close()
+      return parseLines(buffer.subarray(0, bytesRead).toString()).map(idOf)
+    }
+    await scrapeUntil(gateway, ({ sum }) => sum('signalbox_ledger_export_waiting_records') === 0)
+    expect(await readEnd()).to.deep.equal([first, second])
+  })
+
   it('reads the address of a webhook from a file, and names only the file in errors', async () => {
     const file = path.join(await makeFolder(), 'address')
     await writeFile(file, 'not an address')
@@ -198,6 +238,42 @@ describe('the ledger export', () => {
       ({ sum }) => sum('signalbox_ledger_export_records_total', { outcome: 'refused' }) === 1,
     )
     delete process.env.LANGFUSE_TEST_KEY
+    langfuse.close()
+  })
+
+  it('takes no number of refused spans from Langfuse that cannot be right', async () => {
+    for (const [rejectedSpans, refused] of [
+      [99, 1],
+      [-5, 0],
+      ['1e9', 1],
+    ] as const) {
+      const langfuse = await startLangfuse({ partialSuccess: { rejectedSpans } })
+      const keyFile = path.join(await makeFolder(), 'key')
+      await writeFile(keyFile, 'sk-lf-secret')
+      const keys = { public_key: 'pk-lf-1', secret_key: `file:${keyFile}` }
+      const gateway = await start([{ to: 'langfuse', url: langfuse.url, ...keys, batch_seconds: 1 }])
+      await ask(gateway)
+      const { sum } = await scrapeUntil(
+        gateway,
+        (metrics) => metrics.sum('signalbox_ledger_export_records_total') === 1,
+      )
+      expect(sum('signalbox_ledger_export_records_total', { outcome: 'refused' })).to.equal(refused)
+      expect(gateway.stderr()).not.to.contain('cannot read the ledger')
+      langfuse.close()
+    }
+  })
+
+  it('keeps records for which something else than Langfuse answers, such as a page to sign in', async () => {
+    const langfuse = await startLangfuse('<html>Sign in</html>')
+    const keyFile = path.join(await makeFolder(), 'key')
+    await writeFile(keyFile, 'sk-lf-secret')
+    const keys = { public_key: 'pk-lf-1', secret_key: `file:${keyFile}` }
+    const gateway = await start([{ to: 'langfuse', url: langfuse.url, ...keys, batch_seconds: 1 }])
+    await ask(gateway)
+    await gateway.wrote('ledger export failed; retrying')
+    const metrics = await scrape(gateway)
+    expect(metrics.sum('signalbox_ledger_export_records_total', { outcome: 'exported' })).to.equal(0)
+    expect(metrics.sum('signalbox_ledger_export_waiting_records')).to.equal(1)
     langfuse.close()
   })
 

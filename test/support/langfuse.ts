@@ -11,8 +11,8 @@ interface OtlpSpan {
   readonly attributes: readonly { key: string; value: { stringValue: string } }[]
 }
 
-/** Starts a server that takes spans as Langfuse does. Names of attributes are shown without the prefix. */
-export async function startLangfuse(answer: object = {}) {
+/** Starts a server that takes spans as Langfuse does. A text is answered as HTML. Names of attributes are shown without the prefix. */
+export async function startLangfuse(answer: object | string = {}) {
   const heads: { url: string | undefined; authorization: string | undefined }[] = []
   const spans: ReturnType<typeof toShown>[] = []
   const server = createServer(async (request, response) => {
@@ -21,7 +21,9 @@ export async function startLangfuse(answer: object = {}) {
     heads.push({ url: request.url, authorization: request.headers.authorization })
     for (const { scopeSpans } of JSON.parse(body).resourceSpans)
       for (const scope of scopeSpans) spans.push(...scope.spans.map(toShown))
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    const isHtml = typeof answer === 'string'
+    response.writeHead(200, { 'content-type': isHtml ? 'text/html' : 'application/json' })
+    response.end(isHtml ? answer : JSON.stringify(answer))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

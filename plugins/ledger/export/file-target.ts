@@ -22,7 +22,7 @@ export const fileTarget: ExportTargetKind<FileRow> = {
             const last = await endWithWholeLine(file)
             const lines = records.filter(({ number }) => number > last).map(formatRecord)
             const { size } = await file.stat()
-            if (lines.length > 0) await file.write(`${lines.join('\n')}\n`, size)
+            if (lines.length > 0) await writeWhole(file, Buffer.from(`${lines.join('\n')}\n`), size)
             await file.sync()
           } finally {
             await file.close()
@@ -42,6 +42,14 @@ async function openFile(file: string): Promise<FileHandle> {
     if (error.code === 'ENOENT') return open(file, 'wx+', 0o600)
     throw error
   })
+}
+
+/** A disk that is about to be full takes a part without an error. Then it says why it takes no more. */
+async function writeWhole(file: FileHandle, bytes: Buffer, start: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done, start + done)
+    done += bytesWritten
+  }
 }
 
 /** Bytes that are read at once from the end of a file. */

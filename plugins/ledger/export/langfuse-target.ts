@@ -45,7 +45,7 @@ export const langfuseTarget: ExportTargetKind<LangfuseRow> = {
       const limits = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
       const { head, text } = await fetchWhole(pool, request, ANSWER_LIMIT, limits)
       if (isErrorStatus(head)) throw new Error(`Langfuse responded with status ${head.status}`)
-      return countRejected(parseJson(text))
+      return countRejected(text, records.length)
     }
 
     return {
@@ -59,10 +59,16 @@ export const langfuseTarget: ExportTargetKind<LangfuseRow> = {
   },
 }
 
-/** Spans that the receiver will not take, either, when they are sent again. */
-function countRejected(answer: unknown): number {
-  const partial = isJsonObject(answer) ? answer.partialSuccess : undefined
-  return isJsonObject(partial) ? Number(partial.rejectedSpans ?? 0) || 0 : 0
+/**
+ * Spans that the receiver will not take, either, when they are sent again. Throws if something else has
+ * answered, such as the page to sign in of a proxy: nobody has the spans then.
+ */
+function countRejected(text: string, sent: number): number {
+  const answer = text.trim() === '' ? {} : parseJson(text)
+  if (!isJsonObject(answer)) throw new Error('the answer is not that of Langfuse; check url')
+  const { partialSuccess: partial } = answer
+  const rejected = isJsonObject(partial) ? Math.trunc(Number(partial.rejectedSpans)) || 0 : 0
+  return Math.min(Math.max(rejected, 0), sent)
 }
 
 function toTraces(records: readonly ExportedRecord[]): JsonObject {
