@@ -121,6 +121,18 @@ describe('GET /admin/access-review', () => {
     expect(body.data[0].data).to.deep.include({ read: 'export' })
   })
 
+  it('has no name as CSV that a spreadsheet runs, full-width signs neither', async () => {
+    for (const sign of ['=', '＝', '＋', '－', '＠'])
+      expect((await admin('POST', '/admin/users', { name: `${sign}1*2`, plan: 'free' })).status).to.equal(201)
+    const url = `${gateway.url}/admin/access-review?format=csv&kind=user&q=1*2`
+    const response = await fetch(url, { headers: AS_ADMIN })
+    const names = (await response.text())
+      .trimEnd()
+      .split('\r\n')
+      .map((line) => line.split(',')[2])
+    expect(names).to.deep.equal(['name', "'=1*2", "'＝1*2", "'＋1*2", "'－1*2", "'＠1*2"])
+  })
+
   it('is for operators of any role who see everything', async () => {
     const read = (key: string) =>
       gateway.call('GET', '/admin/access-review', undefined, { authorization: `Bearer ${key}` })

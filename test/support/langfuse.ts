@@ -11,7 +11,10 @@ interface OtlpSpan {
   readonly attributes: readonly { key: string; value: { stringValue: string } }[]
 }
 
-/** Starts a server that takes spans as Langfuse does. A text is answered as HTML. Names of attributes are shown without the prefix. */
+/**
+ * Starts a server that takes spans as Langfuse does. A text is answered as HTML. Names of attributes are
+ * shown without the prefix.
+ */
 export async function startLangfuse(answer: object | string = {}) {
   const heads: { url: string | undefined; authorization: string | undefined }[] = []
   const spans: ReturnType<typeof toShown>[] = []

@@ -67,6 +67,6 @@ function toCsvField(value: CellValue): string {
   if (value == null) return ''
   if (typeof value !== 'string') return String(value)
   // A spreadsheet would run text that begins like a formula; users choose some of the texts.
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  const text = /^[=+\-@\t\r\n＝＋－＠]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

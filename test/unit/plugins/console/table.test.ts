@@ -34,9 +34,15 @@ describe('the rows of a table', () => {
       { title: 'Buttons' },
       { title: 'Letters', value: ({ name }: { name: string | null }) => name?.length },
     ]
-    const rows = [{ name: '=cmd()' }, { name: 'a "b", c' }, { name: 'two\nlines' }, { name: null }]
+    const rows = [
+      { name: '=cmd()' },
+      { name: 'a "b", c' },
+      { name: 'two\nlines' },
+      { name: null },
+      { name: '＝1' },
+    ]
     expect(toCsv(columns, rows)).to.equal(
-      `Name,Letters\r\n'=cmd(),6\r\n"a ""b"", c",8\r\n"two\nlines",9\r\n,\r\n`,
+      `Name,Letters\r\n'=cmd(),6\r\n"a ""b"", c",8\r\n"two\nlines",9\r\n,\r\n'＝1,2\r\n`,
     )
   })
 })
