@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import { checkScreensOf } from '../support/browser.ts'
 import { useConsole } from '../support/console-suite.ts'
+import { AS_ADMIN } from '../support/gateway.ts'
 import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { firewallRule, newPolicy } from '../support/policies.ts'
@@ -62,8 +63,11 @@ describe('the audit trail of the console', () => {
     const user = await newUser(gateway, 'paid', 'Grace')
     const rule = (await user.call('POST', '/v1/firewall-rules', firewallRule({ name: 'Mine' }))).body.data
     await user.call('PATCH', `/v1/firewall-rules/${rule.id}`, { action: 'mask' })
+    const group = (await gateway.call('POST', '/admin/groups', { name: 'Crew' }, AS_ADMIN)).body.data
+    await gateway.call('PUT', `/admin/groups/${group.id}/members/${user.id}`, undefined, AS_ADMIN)
     await signIn(user.key)
     await open('/audit')
+    await page.getByText('added you to a group').waitFor()
     await page.getByText('changed the action of the firewall rule “Mine” from block to mask').waitFor()
     await open('/rules')
     await page.getByRole('button', { name: 'History of Mine' }).click()

@@ -101,6 +101,27 @@ describe('the forms of rules in the console', () => {
     await policy.remove()
   })
 
+  it('say that no request could be evaluated, and nothing about how it would have been', async () => {
+    const { page, open } = console.window
+    const user = await newUser(console.gateway, 'paid')
+    const messages = [{ role: 'user', content: 'Hello' }]
+    await user.call('POST', '/v1/chat/completions', { model: 'auto', messages })
+    const policy = await newPolicy(console.gateway, {
+      name: 'Tried',
+      firewall: [firewallRule({ name: 'Tried' })],
+    })
+    await open(`/policies/${policy.id}`)
+    await page.getByRole('button', { name: 'Edit Tried' }).click()
+    await dialogOf(page).getByLabel('Priority').fill('4')
+    await dialogOf(page).getByRole('button', { name: 'Apply' }).click()
+    await page.getByRole('button', { name: 'Review and save' }).click()
+    const effect = dialogOf(page).getByRole('region', { name: 'Effect' })
+    await effect.getByRole('button', { name: 'Last 24h' }).click()
+    await effect.getByText(/^No request could be evaluated/).waitFor()
+    expect(await effect.getByText('latencies of the catalogue').count()).to.equal(0)
+    await policy.remove()
+  })
+
   it('write tool rules with tests of arguments', async () => {
     const { page, open } = console.window
     const policy = await newPolicy(console.gateway, { name: 'Tools' })

@@ -78,6 +78,17 @@ function startOfDay(now: number, daysBefore: number, isUtc: boolean): number {
   return roundDown(date.getTime(), HOUR_MS)
 }
 
+/** Returns the month that has begun, or with 1 the one before it. */
+export function monthRange(monthsBefore: number, isUtc: boolean, now = Date.now()): RangeTexts {
+  const startOfMonth = (before: number) => {
+    const date = new Date(now)
+    if (isUtc) return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - before)
+    return new Date(date.getFullYear(), date.getMonth() - before).getTime()
+  }
+  const from = toTime(startOfMonth(monthsBefore))
+  return monthsBefore === 0 ? { from } : { from, to: toTime(startOfMonth(monthsBefore - 1)) }
+}
+
 /** Returns the whole hours that a range is part of; nothing if it consists of them. */
 export function toWholeHours(
   { since, until }: TimeRange,

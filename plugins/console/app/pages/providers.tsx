@@ -93,7 +93,8 @@ function SandboxNote() {
     <div class="notice warn">
       <p>
         No provider has a key, so the sandbox answers in place of all of them. Set one, such as{' '}
-        <code>OPENAI_API_KEY</code>, in the environment and restart the gateway.
+        <code>OPENAI_API_KEY</code>, in the environment and restart the gateway. A provider can be tested once
+        it has a key.
       </p>
     </div>
   )
@@ -313,6 +314,7 @@ function ProviderPage({ provider: details, report }: ProviderPageProps) {
         <a href={href('/models', { provider })}>{formatCount(models)} models</a>
         <a href={href('/requests', { provider })}>Requests</a>
       </Links>
+      {report.uses_sandbox && <SandboxNote />}
       {check}
       {results}
       <dl class="stats">

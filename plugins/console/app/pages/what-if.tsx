@@ -46,6 +46,19 @@ export function WhatIf({ policy, drafts }: { policy: Policy; drafts: readonly Dr
 function Effects(result: WhatIfResult) {
   const { requests, matching, evaluated, not_evaluated, limitations, effects, cost_usd, replies } = result
   const counted = countEffects(effects)
+  const nothing = limitations.find(({ code }) => code === 'nothing_evaluated')
+  if (nothing) {
+    return (
+      <output>
+        <p class="notice warn">{nothing.message}</p>
+        {not_evaluated.map(({ message }) => (
+          <p key={message} class="muted">
+            {message}
+          </p>
+        ))}
+      </output>
+    )
+  }
   return (
     <output>
       <p>

@@ -15,8 +15,9 @@ const IGNORED = new Set([
 ])
 
 /** Fields that forms call otherwise. */
-const LABELS: Readonly<Record<string, string>> = {
-  ...{ match_json: 'conditions', action_json: 'actions', is_enabled: 'enabled' },
+export const FIELD_LABELS: Readonly<Record<string, string>> = {
+  ...{ match_json: 'conditions', action_json: 'actions', match: 'conditions', is_enabled: 'enabled' },
+  expires_at: 'expiry',
 }
 
 type Content = Readonly<Record<string, unknown>> | object | null | undefined
@@ -87,7 +88,7 @@ export function Diff({ before, after }: { readonly before: Content; readonly aft
     <dl class="diff">
       {changes.map((change) => (
         <div key={change.field}>
-          <dt>{LABELS[change.field] ?? humanize(change.field)}</dt>
+          <dt>{FIELD_LABELS[change.field] ?? humanize(change.field)}</dt>
           <dd>
             {before && change.before !== undefined && <del>{showValue(change.before, change.field)}</del>}
             {after && change.after !== undefined && <ins>{showValue(change.after, change.field)}</ins>}

@@ -36,7 +36,7 @@ export function PartsField({ label, noun, empty, specs, value, onChange }: Parts
   // A key that is pressed before the next frame is for the part that was added.
   useLayoutEffect(() => {
     if (added === undefined) return
-    const part = [...(group.current?.querySelectorAll<HTMLElement>('.part') ?? [])].at(-1)
+    const part = [...(group.current?.querySelectorAll<HTMLElement>(':scope > .part') ?? [])].at(-1)
     part?.querySelector<HTMLElement>('input, select, textarea')?.focus()
   }, [added])
 

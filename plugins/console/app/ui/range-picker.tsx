@@ -4,7 +4,9 @@ import { route, setQuery } from '../lib/router.ts'
 import {
   DEFAULT_FROM,
   fromFieldValue,
+  monthRange,
   PRESETS,
+  type RangeTexts,
   resolveRange,
   shiftRange,
   type TimeRange,
@@ -57,19 +59,27 @@ export function RangePicker({ hasAll = false }: RangePickerProps) {
   )
 }
 
+const MONTHS = ['This month', 'Last month']
+
 function Presets({ hasAll, onChosen }: { readonly hasAll: boolean; readonly onChosen: () => void }) {
   const { query } = route.value
   const current = hasRange() ? query.get('from') : hasAll ? '' : DEFAULT_FROM
-  const presets = hasAll ? [...PRESETS, ['', 'All time'] as const] : PRESETS
+  const to = query.get('to') ?? undefined
+  const months = MONTHS.map((label, before) => [monthRange(before, isUtc.value), label] as const)
+  const presets: readonly (readonly [range: RangeTexts, label: string])[] = [
+    ...PRESETS.map(([from, label]) => [{ from }, label] as const),
+    ...months,
+    ...(hasAll ? [[{ from: '' }, 'All time'] as const] : []),
+  ]
   return (
     <fieldset class="presets" aria-label="Presets">
-      {presets.map(([from, label]) => (
+      {presets.map(([range, label]) => (
         <button
-          key={from}
+          key={label}
           type="button"
-          aria-pressed={from === current}
+          aria-pressed={range.from === current && range.to === to}
           onClick={() => {
-            setRange({ from })
+            setRange(range)
             onChosen()
           }}
         >

@@ -4,7 +4,7 @@ import { groups, policies, users } from '../lib/names.ts'
 import { href } from '../lib/router.ts'
 import type { AuditEntry, Change } from '../lib/schemas.ts'
 import { isOperator } from '../lib/session.ts'
-import { diffFields, type FieldChange, showValue } from './diff.tsx'
+import { diffFields, FIELD_LABELS, type FieldChange, showValue } from './diff.tsx'
 import { ActorName, PolicyLink, UserLink } from './values.tsx'
 
 /** An entry of the audit trail, or of the history of a rule. */
@@ -78,9 +78,7 @@ function FromTo({ field, before, after }: FieldChange) {
 }
 
 const FIELD_NAMES: Readonly<Record<string, string>> = {
-  match_json: 'conditions',
-  action_json: 'actions',
-  match: 'conditions',
+  ...FIELD_LABELS,
   applies_to: 'scope',
   is_enabled: 'state',
   type: 'kind of pattern',
@@ -142,7 +140,9 @@ const SENTENCES: Readonly<Record<string, Describe>> = {
   'log created': () => 'created the event log',
 }
 
-const groupOf = ({ groupId }: Fields) => `the group “${groups.of(Number(groupId))}”`
+/** Users are not told which group. */
+const groupOf = ({ groupId }: Fields) =>
+  groupId === undefined ? 'a group' : `the group “${groups.of(Number(groupId))}”`
 
 const toolOf = ({ tool, revision }: Fields) =>
   `the tool “${tool}”${revision === undefined ? '' : `, revision ${revision}`}`

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import {
   fromFieldValue,
+  monthRange,
   parseLength,
   resolveRange,
   shiftRange,
@@ -58,6 +59,16 @@ describe('the range of time of the console', () => {
       to: '2026-03-11T00:00:00Z',
     })
     expect(shiftRange(resolveRange({ from: '24h' }, true, NOW), 1, NOW)).to.equal(undefined)
+  })
+
+  it('is the month that has begun, or the one before it', () => {
+    expect(monthRange(0, true, NOW)).to.deep.equal({ from: '2026-03-01T00:00:00Z' })
+    expect(monthRange(1, true, Date.parse('2026-01-31T23:59:00Z'))).to.deep.equal({
+      from: '2025-12-01T00:00:00Z',
+      to: '2026-01-01T00:00:00Z',
+    })
+    const { from = '', to = '' } = monthRange(1, false, NOW)
+    expect([from, to].map((time) => new Date(time ?? '').getDate())).to.deep.equal([1, 1])
   })
 
   it('is of usage the whole hours around it', () => {
