@@ -91,8 +91,9 @@ async function checkPorts(settings: Settings): Promise<void> {
   const { host, port, route_port } = settings
   const listeners: Listener[] = []
   try {
-    for (const each of [port, route_port, metricsAddress(settings)?.port ?? 0])
-      listeners.push(await listen(new Koa(), host, each))
+    const ports = { PORT: port, ROUTE_PORT: route_port, METRICS_PORT: metricsAddress(settings)?.port ?? 0 }
+    for (const [portVariable, each] of Object.entries(ports))
+      listeners.push(await listen(new Koa(), host, each, { portVariable }))
   } finally {
     for (const { stop } of listeners) await stop(0)
   }

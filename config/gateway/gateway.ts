@@ -261,11 +261,15 @@ export async function startGateway(
     const { socket } = await registry.resolve({ socket: optional(SocketEndpoint) })
     const mainOptions = {
       ...serverOptions,
+      portVariable: 'PORT',
       ...(socket && { sockets: createSocketServer({ ...socket, maxBytes, cors: settings.cors }) }),
     }
     const main = await listen(createApp(parts), settings.host, settings.port, mainOptions)
     opened.push({ close: () => main.stop(settings.timeouts.drain_ms) })
-    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, serverOptions)
+    const direct = await listen(createRouteApp(parts), settings.host, settings.route_port, {
+      ...serverOptions,
+      portVariable: 'ROUTE_PORT',
+    })
     opened.push({ close: () => direct.stop(settings.timeouts.drain_ms) })
     warmUp.start().catch((err) => logger.error({ err }, 'warm-up after the start failed'))
     const drain = async (lingerMs: number) => {

@@ -174,6 +174,7 @@ export function readSettings(processEnvironment: Environment): Settings {
     warnings: [
       ...updated.issues.map((issue) => `the updated catalogue is not used: ${issue}`),
       ...listUnusedDeployments(providers),
+      ...warnOfOperatorKey(settings.admin_key),
     ],
   }
 }
@@ -189,6 +190,15 @@ function listUnusedDeployments(providers: Settings['providers']): readonly strin
             ({ id, key }) => `deployment ${id} of ${provider} is not used: set ${key ?? row.key_variable}`,
           ),
   )
+}
+
+/** As the `ADMIN_KEY` of a gateway, the key of an operator grants everything, even after it is revoked. */
+function warnOfOperatorKey(adminKey: string | null | undefined): readonly string[] {
+  if (!adminKey?.startsWith('op_')) return []
+  return [
+    'ADMIN_KEY is the key of an operator: it grants everything, even when the operator is revoked; ' +
+      'unset it where the gateway starts, or set a key of its own',
+  ]
 }
 
 function toMap(value: unknown, file: string, issues: string[]): JsonObject {

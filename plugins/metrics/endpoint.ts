@@ -16,5 +16,5 @@ export function serveMetrics(page: MetricsPage, host: string, port: number): Pro
     ctx.body = await page.metrics()
     ctx.type = page.contentType
   })
-  return listen(app, host, port)
+  return listen(app, host, port, { portVariable: 'METRICS_PORT' })
 }

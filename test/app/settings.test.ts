@@ -40,6 +40,15 @@ describe('settings', () => {
     expect(right.stdout).to.match(/^Plugins: auth -> .*\nThe settings and plugins are valid\.\n$/)
   })
 
+  it('warn of the key of an operator in place of an ADMIN_KEY of the gateway', async () => {
+    const operatorKey = `op_${'x'.repeat(43)}`
+    const warned = await runCommand(['config', 'check'], { ADMIN_KEY: operatorKey })
+    expect(warned.code).to.equal(0)
+    expect(warned.stdout)
+      .to.contain('Warning: ADMIN_KEY is the key of an operator')
+      .and.not.to.contain(operatorKey)
+  })
+
   it('with invalid networks and origins are refused', async () => {
     const config = await writeSettings(
       'trusted_proxies: [10.0.0.0/8, localhost, 10.0.0.0/33]\n' +

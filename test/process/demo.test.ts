@@ -20,7 +20,7 @@ describe('the gateway of "signalbox demo"', () => {
       const environment = { ...TEST_ENVIRONMENT, DATA_DIR, [variable]: `${port}` }
       const { code, stderr } = await runCommand(['demo', '--days', '1'], environment)
       expect(code).to.equal(1)
-      expect(stderr).to.contain(`127.0.0.1:${port} is already in use.`)
+      expect(stderr).to.contain(`127.0.0.1:${port} is already in use.`).and.to.contain(`set ${variable} to`)
     }
     other.close()
     expect(await readdir(DATA_DIR)).to.deep.equal([])

@@ -142,7 +142,9 @@ describe('the start of several workers', function () {
       const environment = { WORKERS: '2', PORT: '0', ROUTE_PORT: '0', DATA_DIR: await makeFolder() }
       const { code, stderr } = await runSignalbox(['start'], { ...environment, [variable]: port })
       expect(code).to.equal(1)
-      expect(stderr).to.match(new RegExp(`127.0.0.1:${port} is already in use. Stop the other process.*\n$`))
+      expect(stderr).to.match(
+        new RegExp(`127.0.0.1:${port} is already in use.*set ${variable} to another port\\.\n$`),
+      )
       server.close()
     })
   }

@@ -91,6 +91,8 @@ export interface ServerOptions {
   readonly sockets?: SocketServer
   /** Called when a drain does not wait any longer for the requests in flight. */
   readonly interruptRequests?: () => void
+  /** The environment variable that sets the port, for the error if the port is in use. */
+  readonly portVariable?: string
 }
 
 /**
@@ -261,15 +263,17 @@ export async function listen(
 ): Promise<Listener> {
   const server = createHardenedServer(app.callback(), options)
   const stop = createDrain(server, options.sockets, options.interruptRequests)
-  await bind(server, host, port)
+  await bind(server, host, port, options.portVariable)
   const { port: actualPort } = server.address() as AddressInfo
   const urlHost = host.includes(':') ? `[${host}]` : host
   return { url: `http://${urlHost}:${actualPort}`, stop }
 }
 
-function bind(server: Server, host: string, port: number): Promise<void> {
+function bind(server: Server, host: string, port: number, portVariable?: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException) => reject(toListenError(error, `${host}:${port}`))
+    const onError = (error: NodeJS.ErrnoException) => {
+      reject(toListenError(error, `${host}:${port}`, portVariable))
+    }
     server.once('error', onError)
     server.listen(port, host, () => {
       server.off('error', onError)
@@ -278,8 +282,9 @@ function bind(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-function toListenError(error: NodeJS.ErrnoException, address: string): Error {
+function toListenError(error: NodeJS.ErrnoException, address: string, portVariable?: string): Error {
   if (error.code !== 'EADDRINUSE') return error
-  const message = `${address} is already in use. Stop the other process, or choose another port.`
+  const remedy = portVariable ? `set ${portVariable} to another port` : 'choose another port'
+  const message = `${address} is already in use. Stop the other process, or ${remedy}.`
   return new Error(message, { cause: error })
 }
