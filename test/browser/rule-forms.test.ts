@@ -53,6 +53,7 @@ describe('the forms of rules in the console', () => {
     await dialog.getByText('25 %').waitFor()
     await checkScreensOf(console.window, 'rule-form-routing')
     await saveChanges(page)
+    await rules.getByText('split: gpt-4o (75 %), gpt-4o-mini (25 %)').waitFor()
 
     const { body } = await user.call('GET', '/v1/routing-rules')
     expect(body.data[0]).to.deep.include({

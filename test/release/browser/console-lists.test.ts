@@ -166,7 +166,11 @@ describe('long lists of the console', () => {
       expect(requests.map((path) => path.split('?')[0]).sort(), address).to.deep.equal(paths)
     }
     await expectRequests('/policies', 'Ada, Grace, Katherine', ['/admin/policies', '/admin/users'])
-    await expectRequests('/requests', 'Katherine', ['/admin/requests', '/admin/users'])
+    await expectRequests('/requests', 'Katherine', [
+      '/admin/request-figures',
+      '/admin/requests',
+      '/admin/users',
+    ])
     await expectRequests('/users', 'Katherine', ['/admin/users'])
     const usage = ['/admin/budget', '/admin/budget/shadow', '/admin/overview', '/admin/usage', '/admin/usage']
     await expectRequests('/usage?by=rule', 'Three (Three)', usage)

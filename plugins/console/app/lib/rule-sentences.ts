@@ -64,17 +64,17 @@ const ACTIONS: Parts = {
   set_model: (model) => `answered by ${write(model)}`,
   set_provider: (provider) => `answered by ${write(provider)}`,
   set_mode: (mode) => `a model is chosen in the mode ${write(mode)}`,
-  split: writeSplit,
+  split: (models) => `split among ${listShares(models)}`,
   shadow: writeShadow,
   require: (attributes) => `only by models with ${write(attributes)}`,
   add_warning: (warning) => `answered with the warning ${quote(messageOf(warning))}`,
 }
 
-function writeSplit(value: unknown): string {
+/** The models of a split with their shares: `gpt-4o (90 %), gpt-4o-mini (10 %)`. */
+export function listShares(value: unknown): string {
   const arms = (Array.isArray(value) ? value : ((value as { arms?: unknown }).arms ?? [])) as readonly Arm[]
   const total = arms.reduce((sum, { weight = 1 }) => sum + weight, 0)
-  const shares = arms.map(({ model, weight = 1 }) => `${model} (${toPercent(weight / total)})`)
-  return `split among ${shares.join(', ')}`
+  return arms.map(({ model, weight = 1 }) => `${model} (${toPercent(weight / total)})`).join(', ')
 }
 
 function writeShadow(value: unknown): string {

@@ -1,6 +1,7 @@
 import type { Rule } from '../lib/drafts.ts'
 import { humanize, showHidden } from '../lib/format.ts'
 import { groups, type Names, policies, users } from '../lib/names.ts'
+import { listShares } from '../lib/rule-sentences.ts'
 
 /** Fields that change with every write. */
 const IGNORED = new Set([
@@ -46,6 +47,7 @@ function toFields(content: Content): Record<string, unknown> {
 /** Lists and objects in words: `everyone: true`, `users: Ada, Grace`. */
 function formatValue(value: unknown, field = ''): string {
   if (value === undefined || value === null) return ''
+  if (field === 'split' && typeof value === 'object') return listShares(value)
   if (Array.isArray(value)) return value.map((item) => formatItem(item, field)).join(', ') || 'none'
   if (field === 'applies_to') return formatScope(value)
   if (typeof value === 'object') {

@@ -27,12 +27,14 @@ export interface PlotEvents {
   onClick(index: number): void
 }
 
-const WHOLE = [1, 2, 5].flatMap((digit) => Array.from({ length: 10 }, (_, power) => digit * 10 ** power))
+const WHOLE = [1, 2, 5]
+  .flatMap((digit) => Array.from({ length: 10 }, (_, power) => digit * 10 ** power))
+  .toSorted((a, b) => a - b)
 
 /** How values of a unit are written, and the distances of ticks if there are only some. */
 export const UNITS = {
-  count: { format: formatCount, incrs: WHOLE.toSorted((a, b) => a - b) },
-  ms: { format: formatMs, incrs: undefined },
+  count: { format: formatCount, incrs: WHOLE },
+  ms: { format: formatMs, incrs: WHOLE },
   usd: { format: formatUsd, incrs: undefined },
 } as const
 
