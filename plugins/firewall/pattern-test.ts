@@ -117,15 +117,16 @@ async function testPattern(
   if ('error' in pattern) return respond({ pattern_error: pattern.error })
   const run = new PatternRun({ owner, client, cpuLimitMs: scaleCpuLimit(cpuMs, test.text.length) })
   const replacement = toReplacement({ type, replacement: test.replacement ?? DEFAULT_REPLACEMENT })
+  let found = {}
   try {
     const is_match = await pattern.test(test.text, run)
-    const found = is_match ? await findMatches(pattern, test.text, replacement, run) : []
-    const masked = await pattern.replace(test.text, replacement, run)
-    const matches = found.slice(0, MAX_MATCHES).map(({ start, end }) => ({ start, end }))
-    return respond({ is_match, matches, is_truncated: found.length > MAX_MATCHES, masked })
+    const all = is_match ? await findMatches(pattern, test.text, replacement, run) : []
+    const matches = all.slice(0, MAX_MATCHES).map(({ start, end }) => ({ start, end }))
+    found = { is_match, matches, is_truncated: all.length > MAX_MATCHES }
+    return respond({ ...found, masked: await pattern.replace(test.text, replacement, run) })
   } catch (error) {
     if (!(error instanceof PatternLimitError)) throw error
-    return respond({ is_finished: false })
+    return respond({ ...found, is_finished: false })
   }
 }
 

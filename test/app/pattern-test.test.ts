@@ -57,6 +57,13 @@ describe('POST /admin/pattern-test', () => {
     expect([matches.length, is_truncated]).to.deep.equal([1000, true])
   })
 
+  it('has the matches also of a mask that would make the text too long', async () => {
+    const text = 'a'.repeat(1000)
+    const found = await test({ pattern: 'a', text, replacement: 'b'.repeat(1000) })
+    expect(found).to.include({ is_match: true, is_truncated: false, masked: null, is_finished: false })
+    expect(found.matches).to.have.length(1000)
+  })
+
   it('needs no text to say whether a pattern can be evaluated', async () => {
     expect(await test({ pattern: 'a', text: '' })).to.include({ pattern_error: null, is_match: false })
     expect((await test({ pattern: 'a)', text: '' })).pattern_error).to.be.a('string')
