@@ -13,7 +13,7 @@ import { apiKeyOf, hashKeyOf } from './api-key.ts'
 import type { AuthFailureLimiter } from './auth-failures.ts'
 import type { CallerTokens } from './caller-tokens.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
-import type { Sessions } from './sessions.ts'
+import { createEndedError as createSessionEndedError, type Sessions } from './sessions.ts'
 
 /**
  * Sets `account` of the request to the account of its API key, or of its session, which most inference
@@ -26,7 +26,7 @@ export function requireApiKey(
   accounts: Accounts,
   streams: Pick<StreamHealth, 'damageOf'>,
   authFailures: AuthFailureLimiter,
-  sessions: Pick<Sessions, 'authenticate' | 'isInferenceAllowed'>,
+  sessions: Pick<Sessions, 'authenticate' | 'find' | 'isInferenceAllowed'>,
   issued: Pick<IssuedTokens, 'isToken' | 'find' | 'admit'>,
   tokens: CallerTokens | undefined,
 ) {
@@ -68,7 +68,10 @@ export function requireApiKey(
 
   function authenticate(request: Admission): MaybePromise<void> {
     const key = apiKeyOf(request)
-    if (key === undefined) return admit(request, accountOfSession(request, sessions))
+    if (key === undefined) {
+      const account = accountOfSession(request, sessions)
+      return admit(request, account, (current) => confirmSession(request, current))
+    }
     const hash = hashKeyOf(request.req.socket, key)
     const account = accounts.byKeyHash(hash)
     if (account !== undefined) return admit(request, account)
@@ -80,6 +83,11 @@ export function requireApiKey(
     const caller = tokens?.find(hash)
     if (caller !== undefined) return admit(request, caller)
     return tokens?.isToken(key) ? verify(request, key, hash) : refuse(request, createUnknownKeyError())
+  }
+
+  function confirmSession({ req }: Admission, account: Account): void {
+    if (sessions.find(req.headers) === undefined) throw createSessionEndedError()
+    confirmAccount(account)
   }
 
   function confirmIssued(hash: string): void {

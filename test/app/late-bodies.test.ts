@@ -11,7 +11,7 @@ import { asAdmin } from '../support/policies.ts'
 interface LateRequest {
   readonly method?: string
   readonly path: string
-  readonly headers: { readonly authorization: string }
+  readonly headers: Readonly<Record<string, string>>
   readonly body: object
 }
 
@@ -67,6 +67,30 @@ describe('a request whose body arrives after its caller was shut out', () => {
   it('is 401 if the user was deleted meanwhile: none of their policies would apply', async () => {
     const { id, headers } = await newCaller()
     expect(await send({ ...chat, headers }, () => remove(`/admin/users/${id}`))).to.deep.equal(ofKey)
+  })
+
+  it('is 401 with a session that was signed out meanwhile', async () => {
+    const refused = { status: 401, code: 'session_ended', cookie: undefined }
+    async function signIn(path: string, headers: Readonly<Record<string, string>>) {
+      const answer = await gateway.call('POST', path, undefined, headers)
+      const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';')
+      const session = { cookie, 'x-csrf-token': answer.body.data.csrf_token, authorization: '' }
+      return { session, signOut: () => gateway.call('DELETE', '/console/session', undefined, session) }
+    }
+    const { id, headers } = await newCaller()
+    const rule = { path: '/v1/routing-rules', body: routingRuleBody() }
+    for (const call of [chat, rule]) {
+      const { session, signOut } = await signIn('/console/user-session', headers)
+      expect(await send({ ...call, headers: session }, signOut), call.path).to.deep.equal(refused)
+    }
+    const { body } = await asAdmin(gateway, 'GET', `/admin/users/${id}/routing-rules`)
+    expect(body.data).to.deep.equal([])
+    const group = { path: '/admin/groups', body: { name: 'Late' } }
+    const { session, signOut } = await signIn(
+      '/console/session',
+      (await newOperator(gateway, 'admin')).headers,
+    )
+    expect(await send({ ...group, headers: session }, signOut)).to.deep.equal(refused)
   })
 
   it('changes nothing with a key that was revoked meanwhile', async () => {
