@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
 
 interface TargetFields {
@@ -21,6 +22,7 @@ export function findLedgerExportIssues({ ledger, ledger_export_secret }: JsonObj
   const listed = isJsonObject(ledger) && Array.isArray(ledger.export) ? ledger.export : []
   const rows = listed.filter(isJsonObject)
   const names = rows.map(({ name, to }) => name ?? to)
+  const folders = rows.map(({ folder }) => (typeof folder === 'string' ? resolve(folder) : undefined))
   return rows.flatMap((row, index) => {
     const setting = `ledger.export[${index}]`
     const issues: string[] = []
@@ -28,6 +30,9 @@ export function findLedgerExportIssues({ ledger, ledger_export_secret }: JsonObj
       issues.push(
         `${setting}: "${names[index]}" is the name of another target, too; give it a name of its own`,
       )
+    // A target leaves out what is older than the last line, which the other one may have written.
+    if (folders[index] !== undefined && folders.indexOf(folders[index]) < index)
+      issues.push(`${setting}.folder is that of another target, too; give it a folder of its own`)
     const fields = typeof row.to === 'string' ? EXPORT_TARGETS[row.to] : undefined
     if (fields === undefined) return issues
     for (const field of fields.needs)

@@ -285,6 +285,7 @@ describe('the ledger export', () => {
       { to: 's3', name: 'file', bucket: 'b' },
       { to: 'kafka', topic: 't' },
       { to: 'langfuse', public_key: 'pk', secret_key: 'env:KEY', url: 'env:URL' },
+      { to: 'file', name: 'again', folder: './x/' },
     ]
     const started = startGateway(await withSettings(exportingTo(targets)))
     const { message } = await started.then(
@@ -299,6 +300,7 @@ describe('the ledger export', () => {
       'ledger.export[3]: "file" is the name of another target, too',
       'ledger.export[4].brokers is needed with to: kafka',
       'ledger.export[5].url must be a URL; only secret_key is a secret',
+      'ledger.export[6].folder is that of another target, too; give it a folder of its own',
     ])
       expect(message).to.contain(part)
   })
