@@ -46,10 +46,21 @@ export function WhatIf({ policy, drafts }: { policy: Policy; drafts: readonly Dr
 function Effects(result: WhatIfResult) {
   const { requests, matching, evaluated, not_evaluated, limitations, effects, cost_usd, replies } = result
   const counted = countEffects(effects)
+  const summary = (
+    <p>
+      {requests < matching &&
+        `Of ${formatCount(matching)} requests, the newest ${formatCount(requests)} were read. `}
+      {formatCount(evaluated)} of {formatCount(requests)} requests evaluated.{' '}
+      {evaluated > 0 && counted.length === 0 && 'None would be handled differently.'}
+      {replies.evaluated > 0 &&
+        ` Response rules were evaluated on ${formatCount(replies.evaluated)} replies.`}
+    </p>
+  )
   const nothing = limitations.find(({ code }) => code === 'nothing_evaluated')
   if (nothing) {
     return (
       <output>
+        {summary}
         <p class="notice warn">{nothing.message}</p>
         {not_evaluated.map(({ message }) => (
           <p key={message} class="muted">
@@ -61,14 +72,7 @@ function Effects(result: WhatIfResult) {
   }
   return (
     <output>
-      <p>
-        {requests < matching &&
-          `Of ${formatCount(matching)} requests, the newest ${formatCount(requests)} were read. `}
-        {formatCount(evaluated)} of {formatCount(requests)} requests evaluated.{' '}
-        {evaluated > 0 && counted.length === 0 && 'None would be handled differently.'}
-        {replies.evaluated > 0 &&
-          ` Response rules were evaluated on ${formatCount(replies.evaluated)} replies.`}
-      </p>
+      {summary}
       <LimitCounts {...result.limits} />
       <ul class="inline">
         {counted.map(([name, count]) => (
