@@ -19,6 +19,7 @@ export async function runDemo({ options, environment, print }: CommandArgs): Pro
   await checkSettings(settings)
   if (!options.has('no-start')) await checkPorts(settings)
   const logger = createLogger(settings.log_level)
+  logger.info({ days }, 'filling the data folder: this takes about a minute for 30 days')
   const toolServers = await startDemoToolServers()
   try {
     const period = { days, seed, end: Date.now(), toolServersUrl: toolServers.url }
