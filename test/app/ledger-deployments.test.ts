@@ -18,7 +18,10 @@ const OLDER = [
   'alter table requests drop column session',
   'drop table tool_calls',
   'drop table sessions',
-  "delete from kysely_migration where name in ('1.1-deployments', '1.2-tool-calls', '1.3-sessions')",
+  'drop table export_clock',
+  'drop table export_parts',
+  'drop table export_targets',
+  "delete from kysely_migration where name >= '1.1-deployments'",
 ]
 
 describe('a ledger of before deployments', function () {
