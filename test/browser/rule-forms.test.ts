@@ -42,7 +42,6 @@ describe('the forms of rules in the console', () => {
     await dialog.getByLabel('Add a condition').selectOption('Metadata')
     await dialog.getByLabel('Name', { exact: true }).last().fill('urgent')
     await dialog.getByLabel('Is', { exact: true }).fill('true')
-    await dialog.getByRole('button', { name: 'Remove the action Choose automatically' }).click()
     await dialog.getByLabel('Add an action').selectOption('Split between models')
     await chooseModel(dialog, 'Model 1', 'gpt-4o')
     await chooseModel(dialog, 'Model 2', 'gpt-4o-mini')

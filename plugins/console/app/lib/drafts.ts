@@ -76,7 +76,7 @@ export const NEW_RULES: Readonly<Record<RuleKind, RuleContent>> = {
     action: 'block',
     replacement: null,
   },
-  routing: { name: '', is_enabled: true, priority: 0, match_json: {}, action_json: { set_mode: 'cost' } },
+  routing: { name: '', is_enabled: true, priority: 0, match_json: {}, action_json: {} },
   tool: { name: '', is_enabled: true, priority: 0, match: { server: '*', tool: '*' }, action: 'deny' },
 }
 
