@@ -198,13 +198,18 @@ async function verify(position: number): Promise<Outcome> {
   }
 }
 
+interface ProofButtonProps {
+  readonly position: number
+  readonly type?: 'button' | 'submit'
+}
+
 /** Verifies an event in the browser, and offers its proof to be saved. */
-export function ProofButton({ position }: { readonly position: number }) {
+export function ProofButton({ position, type = 'button' }: ProofButtonProps) {
   const [outcome, setOutcome] = useState<Outcome>()
   const { proof, tone = 'plain', text } = outcome ?? {}
   return (
     <>
-      <button type="button" class="link" onClick={() => verify(position).then(setOutcome)}>
+      <button type={type} class="link" onClick={() => verify(position).then(setOutcome)}>
         Verify
       </button>
       {outcome && (

@@ -7,7 +7,7 @@ import { saveFile } from '../lib/save-file.ts'
 import type { GatewayStatus, LoggedCheckpoint } from '../lib/schemas.ts'
 import { canVerify, findCheckpointIssue, parseCheckpoint } from '../lib/verify-proof.ts'
 import { CopyButton } from '../ui/dialogs.tsx'
-import { TextField } from '../ui/fields.tsx'
+import { Form, TextField } from '../ui/fields.tsx'
 import { type Column, PagedList, VirtualTable } from '../ui/list.tsx'
 import { ErrorMessage, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
 import { Badge, Stat, Time } from '../ui/values.tsx'
@@ -130,14 +130,17 @@ function ProveEvent() {
         The position of a change is in the <a href={href('/audit')}>audit trail</a>. Your browser computes the
         root from the event, and compares it with the newest checkpoint.
       </p>
-      <div class="row">
-        <TextField label="Position" type="number" min={1} value={text} onInput={setText} />
-      </div>
-      {Number.isInteger(position) && position > 0 && (
-        <p>
-          <ProofButton key={position} position={position} />
-        </p>
-      )}
+      {/* Enter in the field presses the button of the form. */}
+      <Form onSubmit={() => undefined}>
+        <div class="row">
+          <TextField label="Position" type="number" min={1} value={text} onInput={setText} />
+        </div>
+        {Number.isInteger(position) && position > 0 && (
+          <p>
+            <ProofButton key={position} position={position} type="submit" />
+          </p>
+        )}
+      </Form>
     </Panel>
   )
 }
