@@ -50,7 +50,7 @@ describe('finding things in the console', () => {
     await page.getByRole('heading', { name: 'Tool servers' }).waitFor()
   })
 
-  it('offers pages first, says what is not found, and closes with Escape', async () => {
+  it('offers pages first, says what is not found, and closes with Escape and with another address', async () => {
     const { page, open } = console.window
     await open('/users')
     await page.getByRole('button', { name: /^Find/ }).click()
@@ -64,6 +64,12 @@ describe('finding things in the console', () => {
     await field(page).fill('zzz')
     await page.getByText('Nothing is called “zzz”.').waitFor()
     await page.keyboard.press('Escape')
+    await field(page).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'Groups' }).click()
+    await page.keyboard.press('Control+k')
+    await field(page).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Users' }).waitFor()
     await field(page).waitFor({ state: 'detached' })
     await page.keyboard.press('?')
     const help = page.getByRole('dialog', { name: 'Keyboard' })

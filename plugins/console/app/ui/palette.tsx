@@ -20,7 +20,13 @@ export function Palette({ pages, onClose }: PaletteProps) {
   const { entries, note } = useEntries(pages, text)
   const current = Math.min(active, entries.length - 1)
 
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    dialog.current?.showModal()
+    // Such as by the browser's way back.
+    const close = () => dialog.current?.close()
+    addEventListener('hashchange', close)
+    return () => removeEventListener('hashchange', close)
+  }, [])
   useEffect(() => setActive(0), [text])
   useEffect(() => {
     list.current?.children[current]?.scrollIntoView({ block: 'nearest' })
