@@ -43,9 +43,10 @@ describe('finding things in the console', () => {
     await page.locator('[aria-current="true"]').filter({ hasText: 'No addresses' }).waitFor()
     await find(page, requestId, /Request/)
     await page.getByRole('heading', { name: `Request ${requestId}` }).waitFor()
-    await find(page, 'gpt-4o', /Model/)
-    await page.getByRole('heading', { name: 'Requests', exact: true }).waitFor()
-    expect(page.url()).to.contain('model=gpt-4o')
+    // No request named it.
+    await find(page, 'gpt-4o-mini', /gpt-4o-mini openai.*Model/)
+    await page.getByRole('heading', { name: 'gpt-4o-mini' }).waitFor()
+    expect(page.url()).to.contain('/models/openai/gpt-4o-mini')
     await find(page, 'tool serv', /Tool servers.*Page/)
     await page.getByRole('heading', { name: 'Tool servers' }).waitFor()
   })
@@ -89,6 +90,10 @@ describe('finding things in the console', () => {
     await page.getByText('Nothing is called “grace”.').waitFor()
     await field(page).fill(requestId)
     await options(page).filter({ hasText: 'Request' }).waitFor()
+    await page.keyboard.press('Escape')
+    await find(page, 'gpt-4o-mini', /gpt-4o-mini openai.*Model/)
+    await page.getByRole('heading', { name: 'Playground' }).waitFor()
+    expect(await page.getByRole('combobox', { name: 'Model' }).inputValue()).to.equal('openai/gpt-4o-mini')
   })
 
   it('searches as somebody types, and opens rows, by keyboard', async () => {

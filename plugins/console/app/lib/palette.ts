@@ -1,8 +1,8 @@
 import { get, orElse, read } from './api.ts'
 import { humanize } from './format.ts'
 import { groups, type Names, users } from './names.ts'
-import { href } from './router.ts'
-import type { Policy, RequestRecord, ToolServer, Usage } from './schemas.ts'
+import { href, modelHref } from './router.ts'
+import type { Catalogue, CatalogueModel, Model, Policy, RequestRecord, ToolServer } from './schemas.ts'
 import { isOperator, root, seesEverything } from './session.ts'
 import { savedViews } from './views.ts'
 
@@ -83,16 +83,21 @@ async function listRules(): Promise<readonly PaletteEntry[]> {
   )
 }
 
-const MONTH_MS = 30 * 86_400_000
-
-/** The models of the requests of a month. */
+/** All models of the catalogue; for users, those for chats that they may use, which open the playground. */
 async function listModels(): Promise<readonly PaletteEntry[]> {
-  const since = new Date(Date.now() - MONTH_MS).toISOString()
-  const usage = await get<readonly Usage[]>(`${root()}/usage`, { group_by: 'model', since })
-  return usage.flatMap(({ model }) =>
-    model ? [{ kind: 'Model', name: model, href: href('/requests', { model, from: '30d' }) }] : [],
-  )
+  if (isOperator()) {
+    const { models } = await get<Catalogue>('/admin/models')
+    return models.map((model) => toModelEntry(model, modelHref(model)))
+  }
+  const models = await get<readonly Model[]>('/v1/models')
+  return models
+    .filter(({ operation }) => operation === 'chat')
+    .map((model) => toModelEntry(model, href('/playground', { model: `${model.provider}/${model.id}` })))
 }
+
+const toModelEntry = ({ id: name, provider: note }: Model | CatalogueModel, href: string): PaletteEntry => ({
+  ...{ kind: 'Model', name, note, href },
+})
 
 async function listToolServers(): Promise<readonly PaletteEntry[]> {
   if (!seesEverything()) return []

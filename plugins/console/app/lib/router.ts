@@ -45,6 +45,11 @@ export function href(path: string, query: Readonly<Record<string, unknown>> = {}
   return toHash(path, { ...Object.fromEntries(shared), ...query })
 }
 
+/** Returns the address of a model of the catalogue. */
+export function modelHref({ provider, id }: { readonly provider: string; readonly id: string }): string {
+  return href(`/models/${encodeURIComponent(provider)}/${encodeURIComponent(id)}`)
+}
+
 function toHash(path: string, query: Readonly<Record<string, unknown>>): string {
   const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   const text = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString()

@@ -8,9 +8,6 @@ import { Badge, Stat, type Tone } from '../ui/values.tsx'
 
 export const keyOf = ({ provider, id }: Pick<CatalogueModel, 'provider' | 'id'>) => `${provider}/${id}`
 
-export const modelHref = ({ provider, id }: Pick<CatalogueModel, 'provider' | 'id'>) =>
-  href(`/models/${encodeURIComponent(provider)}/${encodeURIComponent(id)}`)
-
 export function formatPrice(usd: number | null | undefined): string {
   return usd == null ? '–' : formatUsd(usd)
 }

@@ -3,7 +3,7 @@ import { post } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { formatCount, formatMs, formatUsd } from '../lib/format.ts'
 import { useRangeData } from '../lib/range.ts'
-import { href, type PageProps } from '../lib/router.ts'
+import { href, modelHref, type PageProps } from '../lib/router.ts'
 import type {
   Catalogue,
   CatalogueModel,
@@ -18,7 +18,7 @@ import { type Column, Table } from '../ui/list.tsx'
 import { Empty, ErrorMessage, Loading, PageLayout, Panel, ResourcePage, ResourceView } from '../ui/page.tsx'
 import { RangePicker } from '../ui/range-picker.tsx'
 import { Badge, type Tone } from '../ui/values.tsx'
-import { Abilities, formatOf, formatPrice, keyOf, ModelBadges, ModelPage, modelHref } from './model.tsx'
+import { Abilities, formatOf, formatPrice, keyOf, ModelBadges, ModelPage } from './model.tsx'
 
 /** The catalogue, and the page of each model below it. */
 export function ModelPages({ path: [provider, id] }: PageProps) {
