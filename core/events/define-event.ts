@@ -48,7 +48,8 @@ export interface EventEntry {
   readonly stream?: string
   readonly revision: number
   readonly position: Position
-  readonly metadata: Pick<RecordedEvent['metadata'], 'time'>
+  readonly metadata: Pick<RecordedEvent['metadata'], 'time'> &
+    Partial<Pick<RecordedEvent['metadata'], 'actor'>>
 }
 
 /** Streams of the same kind, one per id: `streamCategory('user-', 'userId')(7)` is `user-7`. */

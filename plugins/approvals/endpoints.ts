@@ -15,6 +15,7 @@ import {
 } from '../../core/contract/index.ts'
 import { cutPage, PAGE } from '../../core/http/pages.ts'
 import { AnyFields, Count, NextCursor, NoFields, pageQuery, Timestamp } from '../../core/http/schemas.ts'
+import { ActorSchema } from '../../core/resources/changes.ts'
 import { WRITE_ERRORS } from '../../core/resources/endpoints.ts'
 import { answerInTime } from '../../core/threads/timeout.ts'
 import type { Accounts } from '../../projections/accounts.ts'
@@ -58,6 +59,7 @@ const fields = {
   decided_at: Nullable(Timestamp('When an operator decided.'), {
     description: 'When an operator decided. ISO 8601, UTC. Null before.',
   }),
+  decided_by: Nullable(ActorSchema, { description: 'The operator who decided; null before.' }),
   used_by: Nullable(Type.String(), { description: 'Id of the request that used it; null before.' }),
 }
 
@@ -264,7 +266,7 @@ function toRank({ position }: Approval): number {
 
 export function showApproval(approval: Approval, nowMs: number): JsonObject {
   const { id, userId, server, tool, argumentsDigest, sessionId, ruleId, ruleName } = approval
-  const { rulesPosition, createdAt, expiresAt, decidedAt, usedBy } = approval
+  const { rulesPosition, createdAt, expiresAt, decidedAt, decidedBy, usedBy } = approval
   return {
     id,
     status: statusAt(approval, nowMs),
@@ -279,6 +281,7 @@ export function showApproval(approval: Approval, nowMs: number): JsonObject {
     created_at: createdAt,
     expires_at: expiresAt,
     decided_at: decidedAt ?? null,
+    decided_by: decidedBy ?? null,
     used_by: usedBy ?? null,
   }
 }

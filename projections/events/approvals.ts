@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Position, type Static, Type } from '../../core/contract/index.ts'
+import { type Actor, type Position, type Static, Type } from '../../core/contract/index.ts'
 import {
   createFold,
   defineEvent,
@@ -41,6 +41,7 @@ export interface Approval extends ApprovedCall {
   /** When it can no longer be granted, or used once it was granted. */
   readonly expiresAt: string
   readonly decidedAt?: string
+  readonly decidedBy?: Actor | undefined
   /** Id of the request whose call used it. */
   readonly usedBy?: string
   /** Log position of the request for it. */
@@ -103,7 +104,7 @@ function decided(
   status: 'granted' | 'denied',
   { revision, metadata }: EventEntry,
 ): Approval {
-  return { ...approval, status, decidedAt: metadata.time, revision }
+  return { ...approval, status, decidedAt: metadata.time, decidedBy: metadata.actor, revision }
 }
 
 export type ApprovalEvent = EventOf<typeof approvalEvents>

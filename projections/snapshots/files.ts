@@ -11,7 +11,7 @@ import type { SavedState } from '../runtime/projection.ts'
  * Version of how projections fold events and save their state. Must be increased when either changes; a test
  * compares the saved state with a fixture.
  */
-export const STATE_SHAPE = 13
+export const STATE_SHAPE = 14
 
 /**
  * The first line of a snapshot: the shape of its state, and the log and its newest event, which it belongs

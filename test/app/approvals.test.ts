@@ -76,6 +76,7 @@ describe('approvals of tool calls', () => {
 
     const granted = await decide(asked.id, 'grant', { 'x-change-reason': 'Ticket 7' })
     expect(granted.body.data.status).to.equal('granted')
+    expect(granted.body.data.decided_by).to.deep.equal({ type: 'root', id: 'root', name: 'root' })
     expect(await pending()).to.equal(waiting - 1)
     expect(await claim(user)).to.include({ id: asked.id, status: 'granted' })
     const used = await read(asked.id)

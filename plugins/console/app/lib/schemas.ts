@@ -45,13 +45,14 @@ export interface Approval {
   id: string; status: 'pending' | 'granted' | 'denied' | 'used' | 'expired'; user_id: number; server: string
   tool: string; arguments_digest: string; session_id: string | null; rule_id: number; rule_name: string
   rules_position: number; created_at: string; expires_at: string; decided_at: string | null
-  used_by: string | null
+  decided_by: Actor | null; used_by: string | null
 }
 export interface ApprovalDetails {
   id: string; status: 'pending' | 'granted' | 'denied' | 'used' | 'expired'; user_id: number; server: string
   tool: string; arguments_digest: string; session_id: string | null; rule_id: number; rule_name: string
   rules_position: number; created_at: string; expires_at: string; decided_at: string | null
-  used_by: string | null; user_name: string; arguments: Record<string, unknown> | null
+  decided_by: Actor | null; used_by: string | null; user_name: string
+  arguments: Record<string, unknown> | null
 }
 export interface ArgumentContains { contains: string }
 export interface ArgumentEquals { equals: unknown }

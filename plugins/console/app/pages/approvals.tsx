@@ -11,7 +11,16 @@ import { chosenFilters, type Filter, Filters } from '../ui/filters.tsx'
 import { JsonText } from '../ui/json.tsx'
 import { type Column, PagedList, VirtualList, VirtualTable } from '../ui/list.tsx'
 import { Empty, Links, PageLayout, Panel, ResourceView } from '../ui/page.tsx'
-import { Badge, pastRulesLink, SessionLink, Stat, Time, type Tone, UserLink } from '../ui/values.tsx'
+import {
+  ActorName,
+  Badge,
+  pastRulesLink,
+  SessionLink,
+  Stat,
+  Time,
+  type Tone,
+  UserLink,
+} from '../ui/values.tsx'
 
 /** Calls wait for a decision: those that are new appear by themselves. */
 const REFRESH_MS = 3000
@@ -99,6 +108,11 @@ const COLUMNS: readonly Column<Approval>[] = [
     title: 'Decided',
     value: ({ decided_at }) => decided_at,
     cell: ({ decided_at }) => (decided_at ? <Time value={decided_at} /> : <span class="muted">–</span>),
+  },
+  {
+    title: 'By',
+    value: ({ decided_by }) => decided_by?.name,
+    cell: ({ decided_by }) => (decided_by ? <ActorName actor={decided_by} /> : <span class="muted">–</span>),
   },
 ]
 
@@ -216,6 +230,7 @@ function ApprovalContent({ approval }: { readonly approval: ApprovalDetails }) {
           value={<Time value={approval.expires_at} />}
         />
         {approval.decided_at && <Stat label="Decided" value={<Time value={approval.decided_at} />} />}
+        {approval.decided_by && <Stat label="By" value={<ActorName actor={approval.decided_by} />} />}
         {session_id && <Stat label="Session" value={<SessionLink id={session_id} user={user_id} />} />}
         {used_by && <Stat label="Used by" value={<a href={href(`/tool-calls/${used_by}`)}>{used_by}</a>} />}
       </dl>
