@@ -88,8 +88,8 @@ export default definePlugin({
     const { accounts, groups } = use.state
     const { store: ledger, peers } = use
     const recordedListeners: ((requestId: string) => void)[] = []
-    const writer = new LedgerWriter(ledger, logger, metrics, (records) => {
-      for (const notify of recordedListeners) for (const { requestId } of records) notify(requestId)
+    const writer = new LedgerWriter(ledger, logger, metrics, (requestIds) => {
+      for (const notify of recordedListeners) for (const requestId of requestIds) notify(requestId)
     })
     const toolCalls = new ToolCallWriter(ledger, logger, metrics)
     const flush = () => Promise.all([writer.flush(), toolCalls.flush()])

@@ -3,14 +3,9 @@ import { Gauge, type Registry } from 'prom-client'
 import { withTimeout } from '../../core/threads/timeout.ts'
 import { errorMessage, errorName } from '../../core/util/error-message.ts'
 import { type CounterSeries, createCounter } from '../../core/util/metrics.ts'
+import { BatchEncoder } from './store/batch-encoder.ts'
 import type { LedgerCalls, RejectedRecord } from './store/methods.ts'
-import {
-  encodeRecords,
-  type LedgerRecord,
-  type PromptOmission,
-  type RecordedPrompt,
-  toBareRecord,
-} from './store/record.ts'
+import { type LedgerRecord, type PromptOmission, type RecordedPrompt, toBareRecord } from './store/record.ts'
 import { omitPrompt } from './to-record.ts'
 
 /** Records of one write. */
@@ -48,21 +43,22 @@ const CLOSE_WAIT_MS = 5000
 export class LedgerWriter {
   readonly #ledger: Pick<LedgerCalls, 'write'>
   readonly #logger: Logger
-  readonly #onWritten: (records: readonly LedgerRecord[]) => void
+  readonly #onWritten: (requestIds: readonly string[]) => void
   readonly #dropped: (reason: DropReason) => CounterSeries
   readonly #written: CounterSeries
   readonly #prompts: (outcome: PromptOutcome) => CounterSeries
-  #waiting: LedgerRecord[] = []
+  /** Batches that wait, oldest first. Records are added to the last. */
+  #batches: Batch[] = []
   /** Characters of the prompts that wait. */
   #promptChars = 0
-  /** Records so far, and those of them that are on disk. */
+  /** Records so far, and those of them that are on disk. The others wait. */
   #added = 0
   #done = 0
   #flushes: PendingFlush[] = []
   /** Requests that wait for their records, which were not rejected yet. */
   readonly #awaited = new Set<string>()
-  /** Records in the place of those that cannot be stored. */
-  readonly #bare = new WeakSet<LedgerRecord>()
+  /** Requests that wait with a record in the place of one that cannot be stored. */
+  readonly #bare = new Set<string>()
   #batchTimer: NodeJS.Timeout | undefined
   #retryTimer: NodeJS.Timeout | undefined
   #isWriting = false
@@ -71,12 +67,12 @@ export class LedgerWriter {
   #retryMs = MIN_RETRY_MS
   #waitMs = FIRST_WRITE_WAIT_MS
 
-  /** `onWritten` is called with records that are on disk. */
+  /** `onWritten` is called with the ids of requests whose records are on disk. */
   constructor(
     ledger: Pick<LedgerCalls, 'write'>,
     logger: Logger,
     metrics: Registry,
-    onWritten: (records: readonly LedgerRecord[]) => void = () => undefined,
+    onWritten: (requestIds: readonly string[]) => void = () => undefined,
   ) {
     this.#ledger = ledger
     this.#onWritten = onWritten
@@ -101,7 +97,7 @@ export class LedgerWriter {
       name: 'signalbox_ledger_waiting_records',
       help: 'Requests that are not recorded yet.',
       registers: [metrics],
-      collect: gaugeOf(() => this.#waiting.length),
+      collect: gaugeOf(() => this.#waiting),
     })
     new Gauge({
       name: 'signalbox_ledger_up',
@@ -117,15 +113,24 @@ export class LedgerWriter {
     return !this.#isAway
   }
 
+  get #waiting(): number {
+    return this.#added - this.#done
+  }
+
   /** Records a request within a second. Returns false if too many wait. On the hot path. */
   add(record: LedgerRecord): boolean {
-    if (this.#waiting.length >= MAX_WAITING) {
+    if (this.#waiting >= MAX_WAITING) {
       this.#dropped('queue_full').inc()
       return false
     }
-    this.#waiting.push(record.prompt === null ? record : this.#limitPrompt(record, record.prompt))
-    this.#added += 1
-    if (this.#isBatchFull() && !this.#isAway) this.#writeNext()
+    try {
+      this.#encode(record.prompt === null ? record : this.#limitPrompt(record, record.prompt))
+    } catch (error) {
+      const { requestId } = record
+      this.reject({ requestId, reason: errorName(error) }, this.#bare.delete(requestId) ? undefined : record)
+      return true
+    }
+    if (this.#hasFullBatch() && !this.#isAway) this.#writeNext()
     else this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
     return true
   }
@@ -150,23 +155,23 @@ export class LedgerWriter {
     this.#dropped('rejected').inc()
     this.#logger.error({ requestId, reason }, 'a request cannot be recorded')
     if (record === undefined) return
-    const bare = toBareRecord(record)
-    this.#bare.add(bare)
-    this.add(bare)
+    this.#bare.add(requestId)
+    this.add(toBareRecord(record))
   }
 
   /** Replaces a record that waits. One that is on disk stays. */
   replace(record: LedgerRecord): void {
-    const index = this.#waiting.findIndex(({ requestId }) => requestId === record.requestId)
-    const replaced = this.#waiting[index]
-    // The prompt is the same.
-    if (replaced !== undefined && !this.#bare.has(replaced))
-      this.#waiting[index] = { ...record, prompt: replaced.prompt }
+    if (this.#bare.has(record.requestId)) return
+    for (const { encoder } of this.#batches) {
+      const index = encoder.requestIds.indexOf(record.requestId)
+      // The prompt is the same.
+      if (index !== -1) encoder.replace(index, { ...record, prompt: encoder.recordAt(index).prompt })
+    }
   }
 
   /** Resolves like `addNow` when all records so far are on disk. */
   async flush(waitMs = this.#waitMs): Promise<boolean> {
-    if (this.#waiting.length === 0) return true
+    if (this.#waiting === 0) return true
     if (this.#isAway) return false
     const written = new Promise<void>((resolve) => {
       this.#flushes.push({ upTo: this.#added, resolve })
@@ -188,11 +193,11 @@ export class LedgerWriter {
     clearTimeout(this.#retryTimer)
     this.#isAway = false
     const deadline = performance.now() + CLOSE_WAIT_MS
-    while (this.#waiting.length > 0) {
+    while (this.#waiting > 0) {
       const left = deadline - performance.now()
       if (left <= 0 || !(await this.flush(left))) break
     }
-    const lost = this.#waiting.length
+    const lost = this.#waiting
     if (lost === 0) return
     this.#dropped('shutdown').inc(lost)
     this.#logger.error({ records: lost }, 'request ledger unavailable; records lost')
@@ -203,31 +208,49 @@ export class LedgerWriter {
     if (!this.#isAway) this.#writeNext()
   }
 
+  #encode(record: LedgerRecord): void {
+    const chars = record.prompt?.chars ?? 0
+    const batch = this.#batchFor(chars)
+    batch.encoder.add(record)
+    batch.promptChars += chars
+    this.#promptChars += chars
+    this.#added += 1
+  }
+
+  #batchFor(chars: number): Batch {
+    const last = this.#batches.at(-1)
+    const isOpen = last !== undefined && !last.isSent && !isFull(last)
+    if (isOpen && (chars === 0 || last.promptChars + chars <= MAX_BATCH_CHARS)) return last
+    const batch = { encoder: new BatchEncoder(), promptChars: 0, isSent: false }
+    this.#batches.push(batch)
+    return batch
+  }
+
   #limitPrompt(record: LedgerRecord, prompt: RecordedPrompt): LedgerRecord {
     const isTooMuch = this.#promptChars + prompt.chars > MAX_WAITING_CHARS
     const kept = isTooMuch ? omitPrompt(prompt.mode, 'queue_full') : prompt
     this.#prompts(kept.omission ?? 'recorded').inc()
-    this.#promptChars += kept.chars
     return isTooMuch ? { ...record, prompt: kept } : record
   }
 
-  #isBatchFull(): boolean {
-    return this.#waiting.length >= MAX_BATCH || this.#promptChars >= MAX_BATCH_CHARS
+  #hasFullBatch(): boolean {
+    const [first] = this.#batches
+    return this.#batches.length > 1 || (first !== undefined && isFull(first))
   }
 
   #writeNext(): void {
-    if (this.#isWriting || this.#waiting.length === 0) return
+    const [batch] = this.#batches
+    if (this.#isWriting || batch === undefined) return
     this.#isWriting = true
-    // They stay in the queue until they are on disk.
-    const batch = this.#waiting.slice(0, countBatch(this.#waiting))
-    const { records, unencodable } = encodeBatch(batch)
-    this.#ledger.write(records).then(
-      (refused) => {
-        const rejected = [...unencodable, ...refused]
-        this.#waiting = this.#waiting.slice(batch.length)
-        for (const { prompt } of batch) this.#promptChars -= prompt?.chars ?? 0
-        this.#done += batch.length
-        this.#written.inc(batch.length - rejected.length)
+    batch.isSent = true
+    const { requestIds } = batch.encoder
+    // It stays in the queue until it is on disk.
+    this.#ledger.write(batch.encoder.encode()).then(
+      (rejected) => {
+        this.#batches.shift()
+        this.#promptChars -= batch.promptChars
+        this.#done += requestIds.length
+        this.#written.inc(requestIds.length - rejected.length)
         this.#onWritten(this.#rejectAll(rejected, batch))
         this.#setAvailable()
         this.#isWriting = false
@@ -243,15 +266,19 @@ export class LedgerWriter {
     )
   }
 
-  /** Returns the records that are written. Others get another chance, without most of their fields. */
-  #rejectAll(rejected: readonly RejectedRecord[], batch: readonly LedgerRecord[]): readonly LedgerRecord[] {
-    if (rejected.length === 0) return batch
-    const isRejected = new Map(rejected.map((each) => [each.requestId, each]))
-    return batch.filter((record) => {
-      const found = isRejected.get(record.requestId)
-      if (found !== undefined) this.reject(found, this.#bare.has(record) ? undefined : record)
-      return found === undefined
-    })
+  /** Returns the ids of what is written. Others get another chance, without most of their fields. */
+  #rejectAll(rejected: readonly RejectedRecord[], { encoder }: Batch): readonly string[] {
+    const { requestIds } = encoder
+    const lost = new Set<string>()
+    for (const each of rejected) {
+      lost.add(each.requestId)
+      const index = requestIds.indexOf(each.requestId)
+      const isBare = this.#bare.delete(each.requestId)
+      this.reject(each, isBare || index === -1 ? undefined : encoder.recordAt(index))
+    }
+    if (this.#bare.size > 0)
+      for (const requestId of requestIds) if (!lost.has(requestId)) this.#bare.delete(requestId)
+    return lost.size === 0 ? requestIds : requestIds.filter((requestId) => !lost.has(requestId))
   }
 
   #endFlushes(upTo: number): void {
@@ -261,8 +288,8 @@ export class LedgerWriter {
   }
 
   #continue(): void {
-    if (this.#flushes.length > 0 || this.#isBatchFull()) this.#writeNext()
-    else if (this.#waiting.length > 0) this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
+    if (this.#flushes.length > 0 || this.#hasFullBatch()) this.#writeNext()
+    else if (this.#waiting > 0) this.#batchTimer ??= setTimeout(this.#onBatchTime, BATCH_MS).unref()
   }
 
   #scheduleRetry(): void {
@@ -278,46 +305,23 @@ export class LedgerWriter {
   }
 
   #setAvailable(): void {
-    if (this.#isAway) this.#logger.info({ waiting: this.#waiting.length }, 'request ledger available again')
+    if (this.#isAway) this.#logger.info({ waiting: this.#waiting }, 'request ledger available again')
     this.#isAway = false
     this.#retryMs = MIN_RETRY_MS
     this.#waitMs = WRITE_WAIT_MS
   }
 }
 
-interface EncodedBatch {
-  readonly records: string
-  readonly unencodable: readonly RejectedRecord[]
+/** Records of one write. */
+interface Batch {
+  readonly encoder: BatchEncoder
+  promptChars: number
+  /** Nothing may be added: it is written, or was without success. */
+  isSent: boolean
 }
 
-/** Leaves out the records that have no JSON, such as those with a BigInt. */
-function encodeBatch(batch: readonly LedgerRecord[]): EncodedBatch {
-  try {
-    return { records: encodeRecords(batch), unencodable: [] }
-  } catch {
-    const unencodable: RejectedRecord[] = []
-    const others = batch.filter((record) => {
-      try {
-        return encodeRecords([record]) !== ''
-      } catch (error) {
-        unencodable.push({ requestId: record.requestId, reason: errorName(error) })
-        return false
-      }
-    })
-    return { records: encodeRecords(others), unencodable }
-  }
-}
-
-/** Returns how many of the records that wait are written at once. */
-function countBatch(waiting: readonly LedgerRecord[]): number {
-  let chars = 0
-  let count = 0
-  for (const { prompt } of waiting.slice(0, MAX_BATCH)) {
-    chars += prompt?.chars ?? 0
-    if (chars > MAX_BATCH_CHARS && count > 0) break
-    count += 1
-  }
-  return count
+function isFull({ encoder, promptChars }: Batch): boolean {
+  return encoder.count >= MAX_BATCH || promptChars >= MAX_BATCH_CHARS
 }
 
 /** A flush that ends when this many records are on disk. */

@@ -2,8 +2,10 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { DAY_MS, firstIdAt, type IdRange, possibleRecordIds } from './record-id.ts'
 import { FLAGS, type LedgerTables, type RequestRow } from './tables.ts'
 
+type AssumedRow = Pick<RequestRow, 'id' | 'user_id' | 'key' | 'group_set' | 'shadow_of' | 'flags'>
+
 export function toAssumedCost(
-  { id, user_id, key, group_set, shadow_of, flags }: RequestRow,
+  { id, user_id, key, group_set, shadow_of, flags }: AssumedRow,
   cost: number,
 ): LedgerTables['assumed_costs'] {
   const [is_copy, is_own_copy] = [shadow_of === null ? 0 : 1, flags & FLAGS.ownCopy ? 1 : 0]

@@ -3,13 +3,14 @@ import type { Kysely } from 'kysely'
 import type { RuleTraceEntry } from '../../../core/contract/index.ts'
 import { insertAll } from './insert-rows.ts'
 import type { LedgerRecord, RecordedError } from './record.ts'
+import type { RecordBatch, SharedFields } from './record-batch.ts'
 import { DAY_MS } from './record-id.ts'
 import type { LedgerTables, TraceRuleRow } from './tables.ts'
 
 /** Texts that recur are stored once, and rows refer to them by number. */
 export interface Dictionary {
   /** Stores what is new in the records. The functions below then know it. */
-  add(records: readonly LedgerRecord[], now: number): Promise<void>
+  add(batch: RecordBatch, now: number): Promise<void>
   /** Stores what is new in the labels and sets of groups of calls of tools. */
   addCalls(calls: readonly DictionaryCall[]): Promise<void>
   /** These throw if `add` has not been called with a record that contains the text. */
@@ -81,7 +82,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     for (const { id, value } of found) groupSets.set(value, id)
   }
 
-  async function addTargets(records: readonly LedgerRecord[]): Promise<void> {
+  async function addTargets(records: readonly SharedFields[]): Promise<void> {
     const missing = new Map<string, { provider: string; model: string }>()
     for (const { provider, model } of records) {
       if (provider === null || model === null || targets.has(`${provider}/${model}`)) continue
@@ -100,7 +101,7 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
     for (const { id, provider, model } of found) targets.set(targetKey(provider, model), id)
   }
 
-  async function addErrors(records: readonly LedgerRecord[], now: number): Promise<void> {
+  async function addErrors(records: readonly SharedFields[], now: number): Promise<void> {
     const missing = new Map<string, RecordedError>()
     for (const { error } of records) {
       if (error === null) continue
@@ -131,18 +132,20 @@ export function createDictionary(db: Kysely<LedgerTables>): Dictionary {
   const labelOf = (value: string) => labels.get(value) ?? known(labels, shorten(value))
 
   return {
-    async add(records, now) {
+    async add(batch, now) {
+      const uses = batch.countUses()
+      const used = batch.shared.filter((_, number) => uses[number] !== 0)
       for (const known of [labels, groupSets, targets, errors]) if (known.size > MAX_KNOWN) known.clear()
       if (now - knownSince > REFRESH_MS) {
         errors.clear()
         lists.forget()
         knownSince = now
       }
-      await addLabels(labelsOf(records))
-      await addGroupSets(groupSetsOf(records))
-      await addTargets(records)
-      await addErrors(records, now)
-      await lists.add(records, labelOf, Math.floor(now / DAY_MS))
+      await addLabels(labelsOf(used, batch.extras))
+      await addGroupSets(groupSetsOf(used))
+      await addTargets(used)
+      await addErrors(used, now)
+      await lists.add(used, findShared(batch, uses), labelOf, Math.floor(now / DAY_MS))
     },
     async addCalls(calls) {
       const values = calls.flatMap(({ keyId, rules }) => [keyId, ...rules.map(({ kind }) => kind)])
@@ -166,13 +169,13 @@ function groupSetsOf(
   return new Map(withGroups.map(({ groups }) => [groups.join(), groups]))
 }
 
-function labelsOf(records: readonly LedgerRecord[]): ReadonlySet<string> {
+function labelsOf(records: readonly SharedFields[], extras: RecordBatch['extras']): ReadonlySet<string> {
   const values = new Set<string>()
-  for (const { keyId, endpoint, mode, reason, arm, deployment } of records) {
+  for (const { arm } of extras.values()) if (arm !== undefined) values.add(arm)
+  for (const { keyId, endpoint, mode, reason, deployment } of records) {
     values.add(keyId).add(endpoint)
     if (mode !== null) values.add(mode)
     if (reason !== null) values.add(reason)
-    if (arm !== undefined) values.add(arm)
     if (deployment !== undefined) values.add(deployment)
   }
   // Most records share their list.
@@ -213,7 +216,12 @@ function known(ids: ReadonlyMap<string, number>, key: string): number {
 /** Traces and warnings, which are stored once for all records that have them. */
 interface ListDictionary {
   /** Stores what is new in the records of a batch. The functions below then know their lists. */
-  add(records: readonly LedgerRecord[], label: LabelOf, day: number): Promise<void>
+  add(
+    records: readonly SharedFields[],
+    warnings: ReadonlySet<LedgerRecord['warnings']>,
+    label: LabelOf,
+    day: number,
+  ): Promise<void>
   /** The next batch stores its lists again, which notes that they are in use. */
   forget(): void
   trace(rules: LedgerRecord['rules']): number
@@ -229,12 +237,12 @@ function createListDictionary(db: Kysely<LedgerTables>): ListDictionary {
   let ids = new Map<readonly unknown[], number>()
 
   return {
-    async add(records, label, day) {
+    async add(records, warnings, label, day) {
       ids = new Map()
       const traces = new Set(records.map(({ rules }) => rules).filter((rules) => rules.length > 0))
       const digests = new Map<readonly unknown[], string>()
       const missing = new Map<string, StoredList>()
-      for (const list of [...traces, ...findShared(records)]) {
+      for (const list of [...traces, ...warnings]) {
         const value = JSON.stringify(list)
         const digest = digestOfText(value)
         digests.set(list, digest)
@@ -255,14 +263,11 @@ function createListDictionary(db: Kysely<LedgerTables>): ListDictionary {
 }
 
 /** Warnings may contain figures of their request. Those of one record only are stored with it. */
-function findShared(records: readonly LedgerRecord[]): ReadonlySet<LedgerRecord['warnings']> {
-  const [seen, shared] = [new Set<LedgerRecord['warnings']>(), new Set<LedgerRecord['warnings']>()]
-  for (const { warnings } of records) {
-    if (warnings.length === 0) continue
-    if (seen.has(warnings)) shared.add(warnings)
-    seen.add(warnings)
-  }
-  return shared
+function findShared({ shared }: RecordBatch, uses: Int32Array): ReadonlySet<LedgerRecord['warnings']> {
+  const usesOf = new Map<LedgerRecord['warnings'], number>()
+  for (const [number, { warnings }] of shared.entries())
+    if (warnings.length > 0) usesOf.set(warnings, (usesOf.get(warnings) ?? 0) + (uses[number] ?? 0))
+  return new Set([...usesOf].filter(([, count]) => count > 1).map(([warnings]) => warnings))
 }
 
 interface StoredList {

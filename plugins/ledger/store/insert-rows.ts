@@ -1,7 +1,11 @@
 import { CompiledQuery, type Kysely, sql } from 'kysely'
 import { type LedgerTables, MEASURES } from './tables.ts'
 
-type Row = Readonly<Record<string, number | string | Buffer | null>>
+type Value = number | string | Buffer | null
+
+type Row = Readonly<Record<string, Value>>
+
+type Table = Exclude<keyof LedgerTables, 'ledger'>
 
 /** Statements by table, number of rows and columns: compiling one takes longer than running it. */
 const statements = new WeakMap<object, Map<string, string>>()
@@ -14,18 +18,37 @@ const MAX_ROWS = 256
  */
 export async function insertAll(
   db: Kysely<LedgerTables>,
-  table: Exclude<keyof LedgerTables, 'ledger'>,
+  table: Table,
   rows: readonly object[],
   key?: readonly string[] | 'skip',
 ): Promise<void> {
-  for (let start = 0; start < rows.length; ) {
-    const left = rows.length - start
-    const count = left >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left))
-    const part = rows.slice(start, start + count) as readonly Row[]
-    const columns = columnsOf(table, part)
-    const text = statementFor(db, table, columns, count, key)
-    await db.executeQuery(CompiledQuery.raw(text, listValues(part, columns)))
-    start += count
+  const columns = Object.keys(rows[0] ?? {})
+  // Faster than an array of values for each row.
+  const values: Value[] = new Array(rows.length * columns.length)
+  let next = 0
+  for (const row of rows as readonly Row[]) for (const column of columns) values[next++] = row[column] ?? null
+  await insertValues(db, table, columns, values, key)
+}
+
+/** As `insertAll`, with the values of one row after the other. */
+export async function insertValues(
+  db: Kysely<LedgerTables>,
+  table: Table,
+  columns: readonly string[],
+  values: readonly Value[],
+  key?: readonly string[] | 'skip',
+): Promise<void> {
+  const left = values.length / columns.length
+  if (left === 0) return
+  const filled = filledColumns(table, columns, values)
+  const kept = filled.length === columns.length ? values : pickColumns(values, columns, filled)
+  for (let start = 0; start < left; ) {
+    const count = left - start >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left - start))
+    const text = statementFor(db, table, filled, count, key)
+    const end = start + count
+    const parameters = count === left ? kept : kept.slice(start * filled.length, end * filled.length)
+    await db.executeQuery({ ...CompiledQuery.raw(text), parameters })
+    start = end
   }
 }
 
@@ -39,26 +62,38 @@ const MAX_FORMS = 4
  * Leaves out the columns in which all rows are null, which are nearly half of those of requests. Rows of many
  * kinds have all columns.
  */
-function columnsOf(table: string, rows: readonly Row[]): readonly string[] {
-  const all = Object.keys(rows[0] ?? {})
-  const filled = all.filter((column) => rows.some((row) => row[column] !== null))
+function filledColumns(
+  table: Table,
+  columns: readonly string[],
+  values: readonly Value[],
+): readonly string[] {
+  const filled = columns.filter((_, place) => {
+    for (let at = place; at < values.length; at += columns.length) if (values[at] !== null) return true
+    return false
+  })
   const known = forms.get(table) ?? new Set()
   forms.set(table, known)
   if (known.size < MAX_FORMS) known.add(filled.join(' '))
-  return known.has(filled.join(' ')) ? filled : all
+  return known.has(filled.join(' ')) ? filled : columns
 }
 
-/** Faster than an array of values for each row. */
-function listValues(rows: readonly Row[], columns: readonly string[]): unknown[] {
-  const values: unknown[] = new Array(rows.length * columns.length)
+function pickColumns(
+  values: readonly Value[],
+  columns: readonly string[],
+  picked: readonly string[],
+): readonly Value[] {
+  const places = picked.map((column) => columns.indexOf(column))
+  const rows = values.length / columns.length
+  const kept: Value[] = new Array(rows * places.length)
   let next = 0
-  for (const row of rows) for (const column of columns) values[next++] = row[column]
-  return values
+  for (let row = 0; row < rows; row++)
+    for (const place of places) kept[next++] = values[row * columns.length + place] ?? null
+  return kept
 }
 
 function statementFor(
   db: Kysely<LedgerTables>,
-  table: Exclude<keyof LedgerTables, 'ledger'>,
+  table: Table,
   columns: readonly string[],
   count: number,
   key: readonly string[] | 'skip' | undefined,

@@ -25,6 +25,7 @@ import type { RequestFigures } from './read-figures.ts'
 import type { SeriesPoint, SeriesQuery } from './read-series.ts'
 import type { SessionPage, SessionQuery, StepPage, StepQuery } from './read-sessions.ts'
 import type { LastUse, UserLastUse } from './read-usage.ts'
+import type { EncodedRecords } from './record-batch.ts'
 import type { LedgerRetention } from './retention.ts'
 import type { ResponseRow } from './tables.ts'
 import type { LedgerTail } from './tail.ts'
@@ -99,10 +100,10 @@ const STORE_METHODS = {
 export const LEDGER_METHODS = {
   ...STORE_METHODS,
   /**
-   * Resolves when the records, which `encodeRecords` returns, are on disk. Returns those that the database
+   * Resolves when the records are on disk. Returns those that the database
    * does not accept, whatever it is asked. Only what they cost is recorded.
    */
-  write: write<string, readonly RejectedRecord[]>(15_000),
+  write: write<EncodedRecords, readonly RejectedRecord[]>(15_000),
   /** The records that were written after those of an earlier call, whose `next` is the parameter. */
   tail: write<number | undefined, LedgerTail>(5000),
 }

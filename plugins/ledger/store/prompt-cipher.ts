@@ -53,7 +53,7 @@ function contextOf({ requestId, userId }: PromptOwner): string {
 
 /** Returns the row of a prompt that is recorded, or of the reason why it is not. */
 export function toPromptRow(
-  { requestId, userId, prompt }: LedgerRecord,
+  { requestId, userId, prompt }: Pick<LedgerRecord, 'requestId' | 'userId' | 'prompt'>,
   id: number,
   cipher: PromptCipher | undefined,
 ): PromptRow | undefined {

@@ -1,38 +1,78 @@
-import { toAssumedCost } from './assumed-costs.ts'
 import { type Dictionary, shorten } from './dictionary.ts'
-import { type PromptCipher, toPromptRow } from './prompt-cipher.ts'
 import type { LedgerRecord, RecordedAttempt, RecordedTimes } from './record.ts'
-import { HOUR_MS, timeOfRecordId, toRecordId } from './record-id.ts'
-import {
-  FLAGS,
-  type LedgerTables,
-  type PromptRow,
-  type RequestRow,
-  SIGNALS,
-  type TraceRuleRow,
-  type UsageMeasures,
-} from './tables.ts'
+import { FIGURES, type RecordBatch, type SharedFields } from './record-batch.ts'
+import { HOUR_MS, timeOfRecordId } from './record-id.ts'
+import { FLAGS, type RequestRow, SIGNALS, type TraceRuleRow } from './tables.ts'
 
 /** A rule that did something to a request. */
 export type AppliedRule = Omit<TraceRuleRow, 'trace'>
 
-/** The rows of one record. */
-export interface RecordRows {
-  readonly request: RequestRow
-  /** Records whose rules are the same list share this list. */
+/** The columns whose values records share. */
+const SHARED_COLUMNS = [
+  ...(['user_id', 'key', 'group_set', 'endpoint', 'mode', 'reason', 'requested_model', 'status'] as const),
+  ...(['error', 'target', 'trace', 'rules_position', 'warnings', 'warning_list', 'flags'] as const),
+  'deployment',
+] as const satisfies readonly (keyof RequestRow)[]
+
+const OWN_COLUMNS = [
+  ...(['id', 'request_id', 'attempts', 'input', 'cached', 'cache_write', 'output', 'reasoning'] as const),
+  ...(['cost', 'latency', 'first_token', 'signals', 'trace_id', 'router_version'] as const),
+  ...(['router_probability', 'router_propensity', 'routing_arm', 'shadow_of', 'session'] as const),
+] as const satisfies readonly (keyof RequestRow)[]
+
+/** The columns of `requests`, in the order of `RowBuilder.valuesOf`. */
+export const COLUMNS: readonly string[] = [...SHARED_COLUMNS, ...OWN_COLUMNS]
+
+/** What the rows of some records have in common. */
+export interface SharedRow
+  extends Pick<RequestRow, (typeof SHARED_COLUMNS)[number]>,
+    Pick<SharedFields, 'model' | 'provider'> {
+  /** The same list for all of the same rules. */
   readonly rules: readonly AppliedRule[]
-  readonly prompt: PromptRow | undefined
-  readonly rated: LedgerTables['rated_prompts'] | undefined
-  readonly assumedCost: LedgerTables['assumed_costs'] | undefined
 }
 
-/** Returns a function that returns the rows of one record of a batch. The dictionary knows their texts. */
-export function createRowBuilder(
-  dictionary: Dictionary,
-  cipher: PromptCipher | undefined,
-): (record: LedgerRecord) => RecordRows {
+/** Returns the shared part of rows, by the numbers of a batch. The dictionary knows the texts. */
+export function toSharedRows(batch: RecordBatch, dictionary: Dictionary): readonly (SharedRow | undefined)[] {
+  const uses = batch.countUses()
   const rulesOf = memoize((rules: LedgerRecord['rules']) => toAppliedRules(rules, dictionary))
-  return (record) => toRows(record, dictionary, cipher, rulesOf)
+  return batch.shared.map((fields, number) =>
+    uses[number] === 0 ? undefined : toSharedRow(fields, dictionary, rulesOf(fields.rules)),
+  )
+}
+
+function toSharedRow(
+  fields: SharedFields,
+  dictionary: Dictionary,
+  applied: readonly AppliedRule[],
+): SharedRow {
+  const { provider, model, requestedModel, rules, warnings, groups, mode, reason, error, deployment } = fields
+  const warningList = dictionary.warningList(warnings)
+  return {
+    user_id: fields.userId,
+    key: dictionary.label(fields.keyId),
+    group_set: groups.length === 0 ? null : dictionary.groupSet(groups),
+    endpoint: dictionary.label(fields.endpoint),
+    mode: mode === null ? null : dictionary.label(mode),
+    reason: reason === null ? null : dictionary.label(reason),
+    requested_model: requestedModel === null || requestedModel === model ? null : shorten(requestedModel),
+    status: fields.status,
+    error: error === null ? null : dictionary.error(error),
+    target: provider === null || model === null ? null : dictionary.target(provider, model),
+    trace: rules.length === 0 ? null : dictionary.trace(rules),
+    rules_position: fields.rulesPosition,
+    warnings: warnings.length === 0 || warningList !== undefined ? null : JSON.stringify(warnings),
+    warning_list: warningList ?? null,
+    flags:
+      (fields.isStream ? FLAGS.stream : 0) +
+      (fields.isCacheHit ? FLAGS.cacheHit : 0) +
+      (fields.isAborted ? FLAGS.aborted : 0) +
+      (requestedModel === null ? FLAGS.modelOmitted : 0) +
+      (fields.isOwnCopy ? FLAGS.ownCopy : 0),
+    deployment: deployment === undefined ? null : dictionary.label(deployment),
+    provider,
+    model,
+    rules: applied,
+  }
 }
 
 /** Converts each list once: most records of a batch share theirs. */
@@ -60,83 +100,79 @@ function toAppliedRules(rules: LedgerRecord['rules'], dictionary: Dictionary): r
   return [...applied.values()]
 }
 
-function toRows(
-  record: LedgerRecord,
+type Value = number | string | null
+
+/** Records of a batch that have their ids, and what their rows are built from. */
+export interface PlacedRecords {
+  readonly batch: RecordBatch
+  readonly ids: Float64Array
+  readonly shared: readonly (SharedRow | undefined)[]
+}
+
+export function sharedRowOf({ batch, shared }: PlacedRecords, index: number): SharedRow {
+  const row = shared[batch.sharedNumber(index)]
+  if (row === undefined) throw new RangeError(`there is no record ${index}`)
+  return row
+}
+
+/**
+ * Returns a function that returns the values of some rows of `requests`, one row after the other, without an
+ * object for each. `repeated`: the ids of requests whose prompts came again.
+ */
+export function createValueBuilder(
+  placed: PlacedRecords,
   dictionary: Dictionary,
-  cipher: PromptCipher | undefined,
-  rulesOf: (rules: LedgerRecord['rules']) => readonly AppliedRule[],
-): RecordRows {
-  const { requestId, provider, model, requestedModel, tokens, rules, warnings } = record
-  const id = toRecordId(requestId)
-  const warningList = dictionary.warningList(warnings)
-  if (id === undefined) throw new RangeError(`"${requestId}" is not a request id`)
-  const row: RequestRow = {
-    id,
-    request_id: requestId,
-    user_id: record.userId,
-    key: dictionary.label(record.keyId),
-    group_set: record.groups.length === 0 ? null : dictionary.groupSet(record.groups),
-    endpoint: dictionary.label(record.endpoint),
-    mode: record.mode === null ? null : dictionary.label(record.mode),
-    reason: record.reason === null ? null : dictionary.label(record.reason),
-    requested_model: requestedModel === null || requestedModel === model ? null : shorten(requestedModel),
-    status: record.status,
-    error: record.error === null ? null : dictionary.error(record.error),
-    target: provider === null || model === null ? null : dictionary.target(provider, model),
-    attempts: encodeAttempts(record),
-    trace: rules.length === 0 ? null : dictionary.trace(rules),
-    rules_position: record.rulesPosition,
-    warnings: warnings.length === 0 || warningList !== undefined ? null : JSON.stringify(warnings),
-    warning_list: warningList ?? null,
-    input: tokens?.input ?? null,
-    cached: tokens?.cached ?? null,
-    cache_write: tokens?.cacheWrite ?? null,
-    output: tokens?.output ?? null,
-    reasoning: tokens?.reasoning ?? null,
-    cost: record.cost,
-    latency: record.latencyMs,
-    first_token: record.firstTokenMs,
-    flags:
-      (record.isStream ? FLAGS.stream : 0) +
-      (record.isCacheHit ? FLAGS.cacheHit : 0) +
-      (record.isAborted ? FLAGS.aborted : 0) +
-      (requestedModel === null ? FLAGS.modelOmitted : 0) +
-      (record.isOwnCopy ? FLAGS.ownCopy : 0),
-    trace_id: record.traceId,
-    router_version: record.router?.version ?? null,
-    router_probability: record.router?.probability ?? null,
-    router_propensity: record.router?.propensity ?? null,
-    routing_arm: record.arm === undefined ? null : dictionary.label(record.arm),
-    shadow_of: record.shadowOf ?? null,
-    deployment: record.deployment === undefined ? null : dictionary.label(record.deployment),
-    session: record.sessionId ?? null,
-    signals: (record.signals ?? []).reduce((sum, signal) => sum | SIGNALS[signal], 0),
-  }
-  return {
-    request: row,
-    rules: rulesOf(rules),
-    prompt: toPromptRow(record, id, cipher),
-    rated: toRatedPrompt(record, id),
-    assumedCost: record.assumedCost === undefined ? undefined : toAssumedCost(row, record.assumedCost),
+  repeated: ReadonlySet<string>,
+): (from: number, below: number) => Value[] {
+  const { batch, ids, shared } = placed
+  const sharedValues = shared.map((row) => row && SHARED_COLUMNS.map((column) => row[column]))
+  return (from, below) => {
+    const values: Value[] = new Array((below - from) * COLUMNS.length)
+    let next = 0
+    for (let index = from; index < below; index++) {
+      const requestId = batch.requestIds[index] ?? ''
+      const extras = batch.extras.get(index)
+      const ofShared = sharedValues[batch.sharedNumber(index)] ?? []
+      for (let place = 0; place < ofShared.length; place++) values[next++] = ofShared[place] ?? null
+      values[next++] = ids[index] ?? null
+      values[next++] = requestId
+      values[next++] = encodeAttempts(batch, index)
+      for (let place: number = FIGURES.input; place <= FIGURES.firstTokenMs; place++)
+        values[next++] = batch.figure(index, place)
+      values[next++] = signalsOf(batch, index, repeated)
+      values[next++] = extras?.traceId ?? null
+      values[next++] = extras?.router?.version ?? null
+      values[next++] = extras?.router?.probability ?? null
+      values[next++] = extras?.router?.propensity ?? null
+      values[next++] = extras?.arm === undefined ? null : dictionary.label(extras.arm)
+      values[next++] = extras?.shadowOf ?? null
+      values[next++] = extras?.sessionId ?? null
+    }
+    return values
   }
 }
 
-/** Prompts that no model answered cannot be rated. */
-function toRatedPrompt(record: LedgerRecord, id: number): RecordRows['rated'] {
-  const { userId, model, error, features } = record
-  if (features === undefined || model === null || error !== null) return undefined
-  return { id, user_id: userId, model: shorten(model), features: Buffer.from(features, 'base64') }
+/** Returns a sum of `SIGNALS`. */
+export function signalsOf(batch: RecordBatch, index: number, repeated: ReadonlySet<string>): number {
+  const signals = batch.extras.get(index)?.signals ?? []
+  const isRepeated = repeated.size > 0 && repeated.has(batch.requestIds[index] ?? '')
+  return signals.reduce((sum, signal) => sum | SIGNALS[signal], isRepeated ? SIGNALS.asked_again : 0)
 }
 
 /** Nearly all requests have one attempt, which succeeded. */
-function encodeAttempts({ attempts, times, provider, model, deployment }: LedgerRecord): string | null {
-  const [only] = attempts
-  if (only === undefined) return times === undefined ? null : JSON.stringify({ times })
-  const isPlain = attempts.length === 1 && only.outcome === 'ok'
-  const isTarget = only.provider === provider && only.model === model && only.deployment === deployment
-  if (!isPlain || !isTarget) return JSON.stringify(times === undefined ? attempts : { times, attempts })
-  const isTimed = times?.length === 3 && only.startMs !== undefined
-  return isTimed ? JSON.stringify([...times, only.startMs, only.ms]) : String(only.ms)
+function encodeAttempts(batch: RecordBatch, index: number): string | null {
+  const attempts = batch.extras.get(index)?.attempts
+  const ms = batch.figure(index, FIGURES.attemptMs)
+  const startMs = batch.figure(index, FIGURES.attemptStartMs)
+  const decidedMs = batch.figure(index, FIGURES.decidedMs)
+  if (ms !== null && startMs !== null && decidedMs !== null) {
+    const admittedMs = batch.figure(index, FIGURES.admittedMs)
+    return `[${admittedMs},${batch.figure(index, FIGURES.readMs)},${decidedMs},${startMs},${ms}]`
+  }
+  if (ms !== null) return String(ms)
+  const times = batch.timesOf(index)
+  if (attempts !== undefined) return JSON.stringify(times === undefined ? attempts : { times, attempts })
+  return times === undefined ? null : JSON.stringify({ times })
 }
 
 type StoredAttempts =
@@ -173,26 +209,4 @@ function isTimedAttempt(
 /** Returns the hour of a row, in hours since 1970. */
 export function hourOf({ id }: Pick<RequestRow, 'id'>): number {
   return Math.floor(timeOfRecordId(id) / HOUR_MS)
-}
-
-/** Returns what one request adds to usage. */
-export function toMeasures(row: RequestRow): UsageMeasures {
-  return {
-    requests: 1,
-    errors: row.error === null ? 0 : 1,
-    cache_hits: row.flags & FLAGS.cacheHit ? 1 : 0,
-    unknown_costs: row.cost === null ? 1 : 0,
-    input: row.input ?? 0,
-    cached: row.cached ?? 0,
-    cache_write: row.cache_write ?? 0,
-    output: row.output ?? 0,
-    reasoning: row.reasoning ?? 0,
-    cost: row.cost ?? 0,
-    ratings: 0,
-    score: 0,
-    cut_off: row.signals & SIGNALS.cut_off ? 1 : 0,
-    invalid_tool_call: row.signals & SIGNALS.invalid_tool_call ? 1 : 0,
-    schema_mismatch: row.signals & SIGNALS.schema_mismatch ? 1 : 0,
-    asked_again: row.signals & SIGNALS.asked_again ? 1 : 0,
-  }
 }

@@ -1,3 +1,4 @@
+import { encodeRecords } from './batch-encoder.ts'
 import { type LedgerDatabase, type LedgerLocation, openLedgerDatabase } from './database.ts'
 import { createDictionary } from './dictionary.ts'
 import { claimExport, readExport, saveExport } from './export-queue.ts'
@@ -22,15 +23,17 @@ import { readSeries } from './read-series.ts'
 import { listSessions, listSteps } from './read-sessions.ts'
 import { readLastUse, readLastUseOfUsers, readUsage, sumCosts } from './read-usage.ts'
 import type { LedgerRecord } from './record.ts'
+import { decodeRecords, RecordBatch } from './record-batch.ts'
+import { RepeatWatch } from './repeat-watch.ts'
 import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
 import { deleteArgumentsOf, listToolCalls, writeToolCalls } from './tool-calls.ts'
-import { RepeatWatch, TraceSlots, writeRecords } from './write-records.ts'
+import { TraceSlots, writeRecords } from './write-records.ts'
 
 /** The records of requests of one event log. Every method rejects if the database fails. */
 export interface LedgerStore extends StoreCalls {
   /** Resolves when the records are on disk. The same record may be written again. */
-  write(records: readonly LedgerRecord[]): Promise<void>
+  write(records: RecordBatch | readonly LedgerRecord[]): Promise<void>
   ratings(query: RatingQuery): Promise<RatingPage>
   /** Counts the requests that `list` has on all pages, up to a million. */
   count(query: Omit<RequestQuery, 'limit'>): Promise<number>
@@ -78,12 +81,17 @@ function createLedgerStore(
 
   return {
     write(records) {
+      const batch = records instanceof RecordBatch ? records : decodeRecords(encodeRecords(records))
       // One after the other, because the dictionary must not change while a batch is written.
       return inTurn(async () => {
-        const { within, before } = repeats.find(records)
-        await writeRecords(db, storage, within.size > 0 ? withRepeats(records, within) : records)
-        await addSignal(db, engine, before, 'asked_again')
-        repeats.remember(records)
+        const { within, before } = repeats.add(batch)
+        try {
+          await writeRecords(db, storage, batch, within)
+          await addSignal(db, engine, before, 'asked_again')
+        } catch (error) {
+          repeats.undo()
+          throw error
+        }
       })
     },
     giveFeedback: (feedback) => inTurn(() => giveFeedback(db, engine, feedback)),
@@ -143,15 +151,4 @@ function createLedgerStore(
       await db.destroy()
     },
   }
-}
-
-function withRepeats(
-  records: readonly LedgerRecord[],
-  repeated: ReadonlySet<string>,
-): readonly LedgerRecord[] {
-  return records.map((record) =>
-    repeated.has(record.requestId)
-      ? { ...record, signals: [...(record.signals ?? []), 'asked_again'] }
-      : record,
-  )
 }

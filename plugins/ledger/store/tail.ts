@@ -1,5 +1,5 @@
 import type { StoredRecord } from './queries.ts'
-import type { LedgerRecord } from './record.ts'
+import type { RecordBatch } from './record-batch.ts'
 import { toRecordId } from './record-id.ts'
 
 /** Records that were written since the last call, for whoever watches. */
@@ -23,13 +23,13 @@ export class TailBuffer {
   #last = 0
   #watchedUntil = 0
 
-  add(records: readonly LedgerRecord[], now: number): void {
-    this.#last += records.length
+  add(batch: RecordBatch, now: number): void {
+    this.#last += batch.count
     if (now > this.#watchedUntil) {
       this.#records = []
       return
     }
-    for (const { prompt: _, features: __, promptChecksum: ___, ...record } of records)
+    for (const { prompt: _, features: __, promptChecksum: ___, ...record } of batch.records())
       this.#records.push({ ...record, id: toRecordId(record.requestId) ?? 0, feedback: [] })
     if (this.#records.length > MAX_KEPT) this.#records = this.#records.slice(-MAX_KEPT)
   }

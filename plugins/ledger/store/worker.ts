@@ -14,7 +14,7 @@ import {
   type RejectedRecord,
   type StoreCalls,
 } from './methods.ts'
-import { decodeRecords, type LedgerRecord } from './record.ts'
+import { decodeRecords, type RecordBatch } from './record-batch.ts'
 import { ServedLedger } from './served-ledger.ts'
 import type { LedgerStore } from './store.ts'
 import { TailBuffer } from './tail.ts'
@@ -61,13 +61,9 @@ function serveCalls(served: ServedLedger): LedgerCalls {
       served.run((store) => store[method as keyof StoreCalls](params as never) as Promise<unknown>),
     ),
     async write(encoded) {
-      const records = decodeRecords(encoded)
-      const rejected = await served.run((store) => write(store, records))
-      const lost = new Set(rejected.map(({ requestId }) => requestId))
-      tail.add(
-        lost.size === 0 ? records : records.filter(({ requestId }) => !lost.has(requestId)),
-        Date.now(),
-      )
+      const batch = decodeRecords(encoded)
+      const rejected = await served.run((store) => write(store, batch))
+      tail.add(rejected.length === 0 ? batch : without(batch, rejected), Date.now())
       return rejected
     },
     tail: async (after) => tail.read(after, Date.now()),
@@ -98,22 +94,26 @@ function scheduleSweeps(served: ServedLedger, { retention }: LedgerOptions): rea
 }
 
 /** Writes records; if one of them cannot be stored, all but that one. */
-async function write(
-  store: LedgerStore,
-  records: readonly LedgerRecord[],
-): Promise<readonly RejectedRecord[]> {
+async function write(store: LedgerStore, batch: RecordBatch): Promise<readonly RejectedRecord[]> {
   try {
-    await store.write(records)
+    await store.write(batch)
     return []
   } catch (error) {
     if (!isAboutData(error)) throw error
-    const [record] = records
-    if (record === undefined) throw error
-    if (records.length === 1) return [{ requestId: record.requestId, reason: errorName(error) }]
+    const [requestId] = batch.requestIds
+    if (requestId === undefined) throw error
+    if (batch.count === 1) return [{ requestId, reason: errorName(error) }]
   }
-  const middle = Math.ceil(records.length / 2)
-  const rejected = await write(store, records.slice(0, middle))
-  return [...rejected, ...(await write(store, records.slice(middle)))]
+  const indexes = [...batch.requestIds.keys()]
+  const middle = Math.ceil(batch.count / 2)
+  const rejected = await write(store, batch.pick(indexes.slice(0, middle)))
+  return [...rejected, ...(await write(store, batch.pick(indexes.slice(middle))))]
+}
+
+function without(batch: RecordBatch, rejected: readonly RejectedRecord[]): RecordBatch {
+  const lost = new Set(rejected.map(({ requestId }) => requestId))
+  const indexes = [...batch.requestIds.keys()]
+  return batch.pick(indexes.filter((index) => !lost.has(batch.requestIds[index] ?? '')))
 }
 
 /** The database works, but a value does not fit it, or is not of the type that a record has. */

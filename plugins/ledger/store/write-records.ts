@@ -1,13 +1,21 @@
 import type { Kysely, Transaction } from 'kysely'
-import { timeOfRequestId } from '../../../core/util/ids.ts'
 import { addToUsage } from './add-to-usage.ts'
-import type { Dictionary } from './dictionary.ts'
-import { insertAll } from './insert-rows.ts'
+import { toAssumedCost } from './assumed-costs.ts'
+import { sumUsage } from './batch-usage.ts'
+import { type Dictionary, shorten } from './dictionary.ts'
+import { insertAll, insertValues } from './insert-rows.ts'
 import { numberRecords } from './number-records.ts'
-import type { PromptCipher } from './prompt-cipher.ts'
-import type { LedgerRecord } from './record.ts'
-import { nextRecordId, slotOf, timeOfRecordId } from './record-id.ts'
-import { createRowBuilder, type RecordRows, toMeasures } from './rows.ts'
+import { type PromptCipher, toPromptRow } from './prompt-cipher.ts'
+import type { RecordBatch } from './record-batch.ts'
+import { nextRecordId, slotOf, timeOfRecordId, toRecordId } from './record-id.ts'
+import {
+  type AppliedRule,
+  COLUMNS,
+  createValueBuilder,
+  type PlacedRecords,
+  sharedRowOf,
+  toSharedRows,
+} from './rows.ts'
 import { noteSessions } from './sessions.ts'
 import type { LedgerTables, TraceSlotRow } from './tables.ts'
 
@@ -20,44 +28,61 @@ export interface RecordStorage {
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
- * so that a batch whose outcome is unknown can be written again.
+ * so that a batch whose outcome is unknown can be written again. `repeated`: the ids of requests whose
+ * prompts came again.
  */
 export async function writeRecords(
   db: Kysely<LedgerTables>,
-  { dictionary, slots, cipher }: RecordStorage,
-  records: readonly LedgerRecord[],
+  storage: RecordStorage,
+  batch: RecordBatch,
+  repeated: ReadonlySet<string>,
 ): Promise<void> {
-  await dictionary.add(records, Date.now())
-  let rows = moveDuplicates(records.map(createRowBuilder(dictionary, cipher)))
-  for (let attempt = 1; rows.length > 0; attempt++) {
+  const { dictionary, slots } = storage
+  await dictionary.add(batch, Date.now())
+  let placed = moveDuplicates({ batch, ids: toRecordIds(batch), shared: toSharedRows(batch, dictionary) })
+  for (let attempt = 1; placed.ids.length > 0; attempt++) {
     try {
-      const slotRows = slots.findNew(rows)
-      await db.transaction().execute((transaction) => insertRows(transaction, rows, slotRows))
+      const slotRows = slots.findNew(placed)
+      await db
+        .transaction()
+        .execute((transaction) => insertRecords(transaction, storage, placed, repeated, slotRows))
       slots.addStored(slotRows)
       return
     } catch (error) {
       if (!isUniqueViolation(error) || attempt === MAX_ATTEMPTS) throw error
-      rows = await resolveConflicts(db, rows)
+      placed = await resolveConflicts(db, placed)
     }
   }
+}
+
+function toRecordIds({ requestIds }: RecordBatch): Float64Array {
+  const ids = new Float64Array(requestIds.length)
+  for (let index = 0; index < ids.length; index++) {
+    const id = toRecordId(requestIds[index] ?? '')
+    if (id === undefined) throw new RangeError(`"${requestIds[index]}" is not a request id`)
+    ids[index] = id
+  }
+  return ids
 }
 
 /** Other gateways that write to the same database may take an id at the same time. */
 const MAX_ATTEMPTS = 10
 
 /** Gives each request of a batch an id of its own, and drops repeated ones. */
-function moveDuplicates(rows: readonly RecordRows[]): readonly RecordRows[] {
-  const taken = new Map<number, string>()
-  return place(rows, (id) => taken.get(id), taken)
+function moveDuplicates(placed: PlacedRecords): PlacedRecords {
+  return hasDuplicates(placed.ids) ? place(placed, () => undefined) : placed
+}
+
+function hasDuplicates(ids: Float64Array): boolean {
+  const sorted = ids.slice().sort()
+  for (let index = 1; index < sorted.length; index++) if (sorted[index] === sorted[index - 1]) return true
+  return false
 }
 
 /** Drops the rows that are already stored, and moves those whose id another request has. */
-async function resolveConflicts(
-  db: Kysely<LedgerTables>,
-  rows: readonly RecordRows[],
-): Promise<readonly RecordRows[]> {
+async function resolveConflicts(db: Kysely<LedgerTables>, placed: PlacedRecords): Promise<PlacedRecords> {
   // The next ids are looked up, too, because nearly all conflicts are solved by the next one.
-  const ids = rows.flatMap(({ request: { id } }) => [id, nextRecordId(id), nextRecordId(nextRecordId(id))])
+  const ids = Array.from(placed.ids).flatMap((id) => [id, nextRecordId(id), nextRecordId(nextRecordId(id))])
   const stored = new Map<number, string>()
   for (let start = 0; start < ids.length; start += 1000) {
     const found = await db
@@ -67,32 +92,22 @@ async function resolveConflicts(
       .execute()
     for (const { id, request_id } of found) stored.set(id, request_id)
   }
-  const taken = new Map<number, string>()
-  return place(rows, (id) => stored.get(id) ?? taken.get(id), taken)
+  return place(placed, (id) => stored.get(id))
 }
 
-function place(
-  rows: readonly RecordRows[],
-  ownerOf: (id: number) => string | undefined,
-  taken: Map<number, string>,
-): readonly RecordRows[] {
-  return rows.flatMap((row) => {
-    let { id } = row.request
-    const { request_id } = row.request
-    while (ownerOf(id) !== undefined && ownerOf(id) !== request_id) id = nextRecordId(id)
-    if (ownerOf(id) === request_id) return []
-    taken.set(id, request_id)
-    if (id === row.request.id) return [row]
-    return [
-      {
-        request: { ...row.request, id },
-        rules: row.rules,
-        prompt: row.prompt && { ...row.prompt, id },
-        rated: row.rated && { ...row.rated, id },
-        assumedCost: row.assumedCost && { ...row.assumedCost, id },
-      },
-    ]
-  })
+function place(placed: PlacedRecords, storedAt: (id: number) => string | undefined): PlacedRecords {
+  const taken = new Map<number, string>()
+  const ownerOf = (id: number) => storedAt(id) ?? taken.get(id)
+  const [kept, ids]: [number[], number[]] = [[], []]
+  for (const [index, requestId] of placed.batch.requestIds.entries()) {
+    let id = placed.ids[index] ?? 0
+    while (ownerOf(id) !== undefined && ownerOf(id) !== requestId) id = nextRecordId(id)
+    if (ownerOf(id) === requestId) continue
+    taken.set(id, requestId)
+    kept.push(index)
+    ids.push(id)
+  }
+  return { ...placed, batch: placed.batch.pick(kept), ids: Float64Array.from(ids) }
 }
 
 function isUniqueViolation(error: unknown): boolean {
@@ -105,48 +120,58 @@ function isUniqueViolation(error: unknown): boolean {
 /** PostgreSQL's code. */
 const UNIQUE_VIOLATION = '23505'
 
-async function insertRows(
+/** Rows whose values are in memory at once. Those of all would outlive several collections. */
+const PART = 128
+
+async function insertRecords(
   db: Transaction<LedgerTables>,
-  rows: readonly RecordRows[],
+  { dictionary, cipher }: RecordStorage,
+  placed: PlacedRecords,
+  repeated: ReadonlySet<string>,
   slotRows: readonly TraceSlotRow[],
 ): Promise<void> {
-  await insertAll(
-    db,
-    'requests',
-    rows.map(({ request }) => request),
-  )
+  const { ids } = placed
+  const valuesOf = createValueBuilder(placed, dictionary, repeated)
+  for (let start = 0; start < ids.length; start += PART)
+    await insertValues(db, 'requests', COLUMNS, valuesOf(start, Math.min(start + PART, ids.length)))
   await insertAll(db, 'trace_slots', slotRows, 'skip')
-  await insertAll(
-    db,
-    'prompts',
-    rows.flatMap(({ prompt }) => prompt ?? []),
-  )
-  await insertAll(
-    db,
-    'rated_prompts',
-    rows.flatMap(({ rated }) => rated ?? []),
-  )
-  await insertAll(
-    db,
-    'assumed_costs',
-    rows.flatMap(({ assumedCost }) => assumedCost ?? []),
-  )
-  await noteSessions(
-    db,
+  await insertExtras(db, cipher, placed)
+  await addToUsage(db, sumUsage(placed, repeated))
+  await numberRecords(db, 'request', Array.from(ids))
+}
+
+/** Inserts the rows that few records have. */
+async function insertExtras(
+  db: Transaction<LedgerTables>,
+  cipher: PromptCipher | undefined,
+  placed: PlacedRecords,
+): Promise<void> {
+  if (placed.batch.extras.size === 0) return
+  const prompts: LedgerTables['prompts'][] = []
+  const rated: LedgerTables['rated_prompts'][] = []
+  const assumedCosts: LedgerTables['assumed_costs'][] = []
+  const seen: Parameters<typeof noteSessions>[1][number][] = []
+  for (const [index, { prompt, features, assumedCost, sessionId, shadowOf }] of placed.batch.extras) {
+    const id = placed.ids[index] ?? 0
+    const requestId = placed.batch.requestIds[index] ?? ''
+    const shared = sharedRowOf(placed, index)
+    const { user_id, model, error, key, group_set, flags } = shared
+    const promptRow = toPromptRow({ requestId, userId: user_id, prompt: prompt ?? null }, id, cipher)
+    if (promptRow !== undefined) prompts.push(promptRow)
+    // Prompts that no model answered cannot be rated.
+    if (features !== undefined && model !== null && error === null)
+      rated.push({ id, user_id, model: shorten(model), features: Buffer.from(features, 'base64') })
+    const shadow_of = shadowOf ?? null
+    if (assumedCost !== undefined)
+      assumedCosts.push(toAssumedCost({ id, user_id, key, group_set, shadow_of, flags }, assumedCost))
     // Copies for other models are not part of what an agent does.
-    rows.flatMap(({ request: { id, user_id, session, shadow_of } }) =>
-      session === null || shadow_of !== null ? [] : [{ user_id, session, time: timeOfRecordId(id) }],
-    ),
-  )
-  await addToUsage(
-    db,
-    rows.map(({ request, rules }) => ({ request, rules, measures: toMeasures(request) })),
-  )
-  await numberRecords(
-    db,
-    'request',
-    rows.map(({ request: { id } }) => id),
-  )
+    if (sessionId !== undefined && shadowOf === undefined)
+      seen.push({ user_id, session: sessionId, time: timeOfRecordId(id) })
+  }
+  await insertAll(db, 'prompts', prompts)
+  await insertAll(db, 'rated_prompts', rated)
+  await insertAll(db, 'assumed_costs', assumedCosts)
+  await noteSessions(db, seen)
 }
 
 /** Slots above which what is known is dropped. Storing one again changes nothing. */
@@ -160,10 +185,10 @@ export class TraceSlots {
   readonly #stored = new Set<string>()
 
   /** In the order of the key, so that gateways that write at the same time lock rows in the same order. */
-  findNew(rows: readonly RecordRows[]): readonly TraceSlotRow[] {
+  findNew(placed: PlacedRecords): readonly TraceSlotRow[] {
     const found = new Map<string, readonly TraceSlotRow[]>()
-    for (const { request, rules } of rows) {
-      const { id, trace } = request
+    for (const [index, id] of placed.ids.entries()) {
+      const { trace, rules } = sharedRowOf(placed, index)
       if (trace === null || rules.length === 0) continue
       const slot = slotOf(id)
       const name = nameOf({ slot, trace })
@@ -187,7 +212,7 @@ function nameOf({ slot, trace }: Pick<TraceSlotRow, 'slot' | 'trace'>): string {
 export const ANY_RULE = -1
 
 /** One row for each rule, and one for each action. */
-function toSlotRows(trace: number, slot: number, rules: RecordRows['rules']): readonly TraceSlotRow[] {
+function toSlotRows(trace: number, slot: number, rules: readonly AppliedRule[]): readonly TraceSlotRow[] {
   const rows = new Map<string, TraceSlotRow>()
   for (const { kind, rule_id, action } of rules) {
     rows.set(`${kind} ${rule_id}`, { kind, rule_id, slot, trace })
@@ -199,77 +224,4 @@ function toSlotRows(trace: number, slot: number, rules: RecordRows['rules']): re
 /** The order in which rows are locked. */
 function compareSlots(a: TraceSlotRow, b: TraceSlotRow): number {
   return a.kind - b.kind || a.rule_id - b.rule_id || a.slot - b.slot || a.trace - b.trace
-}
-
-/** A prompt that comes again within this time after it was answered has been asked again. */
-const REPEAT_MS = 60_000
-
-/** Prompts that are remembered. Beyond it, the oldest are forgotten. */
-const MAX_REMEMBERED = 20_000
-
-interface Answered {
-  readonly requestId: string
-  readonly endedAt: number
-}
-
-/** Requests whose prompts came again. */
-export interface Repeats {
-  /** Of the records themselves. */
-  readonly within: ReadonlySet<string>
-  /** Of earlier ones. */
-  readonly before: readonly string[]
-}
-
-/**
- * Finds answered requests whose prompts came again. See docs/decisions/feedback.md, "A repeated prompt is
- * found by a checksum in memory".
- */
-export class RepeatWatch {
-  /** By caller and prompt, in the order in which they were remembered. */
-  #answered = new Map<string, Answered>()
-
-  /** Finds the repeats of records that are about to be written; the same ones if it is called again. */
-  find(records: readonly LedgerRecord[]): Repeats {
-    const newest = new Map<string, Answered>()
-    const own = new Set(records.map(({ requestId }) => requestId))
-    const [within, before] = [new Set<string>(), new Set<string>()]
-    for (const record of records) {
-      const key = keyOf(record)
-      if (key === undefined) continue
-      const earlier = newest.get(key) ?? this.#answered.get(key)
-      if (earlier !== undefined && isAskedAgain(earlier, record))
-        (own.has(earlier.requestId) ? within : before).add(earlier.requestId)
-      newest.set(key, toAnswered(record))
-    }
-    return { within, before: [...before] }
-  }
-
-  /** Remembers records that were written. */
-  remember(records: readonly LedgerRecord[]): void {
-    for (const record of records) {
-      const key = keyOf(record)
-      if (key === undefined) continue
-      this.#answered.delete(key)
-      this.#answered.set(key, toAnswered(record))
-    }
-    for (const [key] of this.#answered) {
-      if (this.#answered.size <= MAX_REMEMBERED) return
-      this.#answered.delete(key)
-    }
-  }
-}
-
-/** Undefined for a request without a prompt, or without an answer. */
-function keyOf({ userId, keyId, promptChecksum, error }: LedgerRecord): string | undefined {
-  return promptChecksum === undefined || error !== null ? undefined : `${userId} ${keyId} ${promptChecksum}`
-}
-
-function toAnswered({ requestId, latencyMs }: LedgerRecord): Answered {
-  return { requestId, endedAt: (timeOfRequestId(requestId) ?? 0) + latencyMs }
-}
-
-/** Requests that are sent at the same time are not asked again. */
-function isAskedAgain(earlier: Answered, { requestId }: LedgerRecord): boolean {
-  const waited = (timeOfRequestId(requestId) ?? 0) - earlier.endedAt
-  return earlier.requestId !== requestId && waited >= 0 && waited <= REPEAT_MS
 }

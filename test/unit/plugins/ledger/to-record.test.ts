@@ -3,7 +3,8 @@ import { type Account, type EndedExchange, GatewayError } from '../../../../core
 import { StoredReply } from '../../../../core/pipeline/usage-recorder.ts'
 import { newRequestId } from '../../../../core/util/ids.ts'
 import { CopyOf, RecordedFeatures } from '../../../../plugins/ledger/index.ts'
-import { decodeRecords, encodeRecords } from '../../../../plugins/ledger/store/record.ts'
+import { encodeRecords } from '../../../../plugins/ledger/store/batch-encoder.ts'
+import { decodeRecords } from '../../../../plugins/ledger/store/record-batch.ts'
 import { type RequestOutcome, toLedgerRecord } from '../../../../plugins/ledger/to-record.ts'
 
 const account = { userId: 3, keyId: 'key_3', plan: 'paid' } as Account
@@ -91,8 +92,8 @@ describe('toLedgerRecord', () => {
     RecordedFeatures.set(exchange, 'AP8H')
     const record = toLedgerRecord(outcome({}, exchange as unknown as Partial<EndedExchange>))
     expect(record).to.deep.include({ router: route.router, arm: 'gpt-4o-mini', shadowOf })
-    const [decoded] = decodeRecords(encodeRecords([record]))
-    expect(decoded?.features).to.equal('AP8H')
+    const decoded = decodeRecords(encodeRecords([record])).recordAt(0)
+    expect(decoded.features).to.equal('AP8H')
     expect(decoded).to.deep.equal(record)
   })
 

@@ -2,7 +2,8 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { LedgerCalls, RejectedRecord } from '../../../../plugins/ledger/store/methods.ts'
-import { decodeRecords, type LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
+import type { LedgerRecord } from '../../../../plugins/ledger/store/record.ts'
+import { decodeRecords } from '../../../../plugins/ledger/store/record-batch.ts'
 import { LedgerWriter } from '../../../../plugins/ledger/writer.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 
@@ -23,7 +24,7 @@ describe('the ledger writer', () => {
     write: (records) =>
       new Promise((resolve, reject) => {
         writes.push({
-          records: decodeRecords(records),
+          records: decodeRecords(records).records(),
           end: (rejected = []) => resolve(rejected),
           fail: () => reject(new Error('disk I/O error')),
         })
@@ -34,8 +35,8 @@ describe('the ledger writer', () => {
     metrics = new Registry()
     writes = []
     done = []
-    writer = new LedgerWriter(ledger, pino({ level: 'silent' }), metrics, (records) =>
-      done.push(...records.map(({ requestId }) => requestId)),
+    writer = new LedgerWriter(ledger, pino({ level: 'silent' }), metrics, (requestIds) =>
+      done.push(...requestIds),
     )
   })
 
