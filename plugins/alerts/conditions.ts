@@ -63,7 +63,7 @@ export function createConditions(services: ConditionServices): Readonly<Record<s
     const sum = (read: (point: (typeof points)[number]) => number) =>
       points.reduce((total, point) => total + read(point), 0)
     const requests = sum((point) => point.requests)
-    const blocks = sum((point) => point.blocks)
+    const blocks = sum((point) => point.blocks ?? 0)
     const counted = verb === 'failed' ? Math.max(0, sum(({ errors }) => errors) - blocks) : blocks
     if (requests < minRequests || counted / requests < atLeast) return []
     const percent = Math.floor((counted / requests) * 100)

@@ -11,11 +11,16 @@ const latency = (share: string) =>
     description: `${share} of a sample of the answered requests took at most as many milliseconds.`,
   })
 
+const ruleHits = (what: string) =>
+  Nullable(Type.Integer({ minimum: 0 }), {
+    description: `${what} Null if some of the requests are no longer recorded: usage is kept for longer.`,
+  })
+
 const figures = {
   requests: Count('Requests.'),
   errors: Count('Requests that were refused or failed.'),
-  blocks: Count('Requests that a rule blocked.'),
-  masks: Count('Requests in which a rule masked text.'),
+  blocks: ruleHits('Requests that a rule blocked.'),
+  masks: ruleHits('Requests in which a rule masked text.'),
   cost_usd: Type.Number({ description: 'Cost in US dollars.' }),
   latency_p50_ms: latency('Half'),
   latency_p95_ms: latency('95 %'),

@@ -81,12 +81,26 @@ export function showFigures(points: readonly SeriesPoint[]) {
   return {
     requests: sum(({ requests }) => requests),
     errors: sum(({ errors }) => errors),
-    blocks: sum(({ blocks }) => blocks),
-    masks: sum(({ masks }) => masks),
+    blocks: sumIfKnown(points, ({ blocks }) => blocks),
+    masks: sumIfKnown(points, ({ masks }) => masks),
     cost_usd: roundUsd(sum(({ cost }) => cost) / NANOS_PER_USD),
     latency_p50_ms: findPercentile(weighted, 0.5),
     latency_p95_ms: findPercentile(weighted, 0.95),
   }
+}
+
+/** Null if a figure is not known of each step. */
+function sumIfKnown(
+  points: readonly SeriesPoint[],
+  read: (point: SeriesPoint) => number | null,
+): number | null {
+  let total = 0
+  for (const point of points) {
+    const figure = read(point)
+    if (figure === null) return null
+    total += figure
+  }
+  return total
 }
 
 /** `sorted` is ascending. Null without latencies. */

@@ -1,4 +1,6 @@
+import path from 'node:path'
 import { expect } from 'chai'
+import { SqliteDatabase } from '../../core/event-log/sqlite/database.ts'
 import { SESSION_HOURS } from '../../plugins/auth/sessions.ts'
 import { MAX_VIEWERS } from '../../plugins/overview/live-endpoint.ts'
 import { adjustClock } from '../support/clock.ts'
@@ -128,6 +130,24 @@ describe('what operators look at', () => {
       expect(changes[0].position).to.be.above(changes.at(-1).position)
       expect(changes[0].actor.type).to.equal('root')
     })
+  })
+
+  it('does not know what rules did to requests that are no longer recorded', async () => {
+    const other = await startGateway()
+    await newPolicy(other, { name: 'P', firewall: [firewallRule({ name: 'Secrets' })] })
+    await ask(await newUser(other), 'a secret')
+    const figuresOf = async (range: string) => {
+      const { totals, series } = (await asAdmin(other, 'GET', `/admin/overview?range=${range}`)).body.data
+      return [totals, ...series]
+        .filter(({ requests }: { requests: number }) => requests > 0)
+        .map(({ errors, blocks, masks }: Record<string, number>) => [errors, blocks, masks])
+    }
+    expect(await figuresOf('24h')).to.deep.equal(Array(2).fill([1, 1, 0]))
+    const ledger = new SqliteDatabase(path.join(other.dataDir, 'ledger.db'))
+    ledger.prepare('delete from requests').run()
+    ledger.close()
+    expect(await figuresOf('7d')).to.deep.equal(Array(2).fill([1, null, null]))
+    await other.stop()
   })
 
   it('is there without the audit trail', async () => {

@@ -125,6 +125,23 @@ describe('the range of time of the console', () => {
     await page.getByRole('table').getByText('200').first().waitFor()
   })
 
+  it('says that what rules did is not known of requests that are no longer recorded', async () => {
+    const { page, open } = console.window
+    await page.route('**/admin/overview?*', async (route) => {
+      const response = await route.fetch()
+      const { data } = await response.json()
+      for (const figures of [data.totals, ...data.series])
+        Object.assign(figures, { blocks: null, masks: null })
+      await route.fulfill({ response, json: { data } })
+    })
+    await open('/overview?from=30d')
+    for (const label of ['Blocked', 'Masked']) {
+      const figure = page.locator('.stat', { hasText: label }).getByTitle(/no longer recorded/)
+      expect(await figure.textContent()).to.equal('–')
+    }
+    await page.unrouteAll()
+  })
+
   it('marks changes of rules', async () => {
     const { page, open } = console.window
     const overview = await asAdmin(console.gateway, 'GET', '/admin/overview?range=1h')

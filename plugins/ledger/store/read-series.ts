@@ -3,6 +3,7 @@ import { findGroupSets, findLabel } from './find-records.ts'
 import { joinSlots } from './list-records.ts'
 import { readUsage } from './read-usage.ts'
 import { firstIdAt, HOUR_MS, LEDGER_EPOCH_MS } from './record-id.ts'
+import { hourOf } from './rows.ts'
 import type { LedgerTables } from './tables.ts'
 import { ANY_RULE } from './write-records.ts'
 
@@ -28,9 +29,9 @@ export interface SeriesPoint {
   readonly time: number
   readonly requests: number
   readonly errors: number
-  /** Requests that a firewall rule blocked, or masked. */
-  readonly blocks: number
-  readonly masks: number
+  /** Requests that a firewall rule blocked, or masked. Null where requests are no longer recorded. */
+  readonly blocks: number | null
+  readonly masks: number | null
   /** Nano-dollars. */
   readonly cost: number
   /** Latencies of a sample of the answered requests in milliseconds, ascending. */
@@ -55,14 +56,18 @@ export async function readSeries(
   const counts = query.stepMs >= HOUR_MS ? await countByHour(db, query) : await countByStep(db, query)
   const [blocks, masks] = await Promise.all([countAction(db, query, 'block'), countAction(db, query, 'mask')])
   const points: SeriesPoint[] = []
-  for (const { time, ...point } of counts) {
+  for (const { isRecorded, time, ...point } of counts) {
     const latencies = await sampleLatencies(db, time, query)
-    points.push({ time, ...point, blocks: blocks.get(time) ?? 0, masks: masks.get(time) ?? 0, latencies })
+    const countOf = (hits: ReadonlyMap<number, number>) => (isRecorded ? (hits.get(time) ?? 0) : null)
+    points.push({ time, ...point, blocks: countOf(blocks), masks: countOf(masks), latencies })
   }
   return points
 }
 
-type StepCounts = Pick<SeriesPoint, 'time' | 'requests' | 'errors' | 'cost'>
+interface StepCounts extends Pick<SeriesPoint, 'time' | 'requests' | 'errors' | 'cost'> {
+  /** Sums are kept for longer than the requests. */
+  readonly isRecorded: boolean
+}
 
 async function countByHour(
   db: Kysely<LedgerTables>,
@@ -74,18 +79,26 @@ async function countByHour(
     ...(anyGroup && { anyGroup }),
   }
   const hours = await readUsage(db, { groupBy: ['hour'], ...range, limit: range.until - range.since })
+  const oldestHour = await findOldestHour(db)
   const steps = new Map<number, StepCounts>()
   for (const { hour = 0, requests, errors, cost } of hours) {
     const time = since + Math.floor((hour * HOUR_MS - since) / stepMs) * stepMs
-    const step = steps.get(time) ?? { time, requests: 0, errors: 0, cost: 0 }
+    const step = steps.get(time) ?? { time, requests: 0, errors: 0, cost: 0, isRecorded: true }
     steps.set(time, {
       time,
       requests: step.requests + requests,
       errors: step.errors + errors,
       cost: step.cost + cost,
+      isRecorded: step.isRecorded && hour >= oldestHour,
     })
   }
   return [...steps.values()]
+}
+
+/** Returns the hour of the oldest request that is recorded: whole days are deleted. */
+async function findOldestHour(db: Kysely<LedgerTables>): Promise<number> {
+  const oldest = await db.selectFrom('requests').select('id').orderBy('id').limit(1).executeTakeFirst()
+  return oldest === undefined ? Number.POSITIVE_INFINITY : hourOf(oldest)
 }
 
 async function countByStep(db: Kysely<LedgerTables>, query: ResolvedQuery): Promise<readonly StepCounts[]> {
@@ -108,6 +121,7 @@ async function countByStep(db: Kysely<LedgerTables>, query: ResolvedQuery): Prom
     requests: Number(requests),
     errors: Number(errors),
     cost: Number(cost),
+    isRecorded: true,
   }))
 }
 

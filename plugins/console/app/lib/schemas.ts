@@ -184,12 +184,12 @@ export interface Overview {
   totals: OverviewFigures; series: OverviewPoint[]; changes: RuleChange[]
 }
 export interface OverviewFigures {
-  requests: number; errors: number; blocks: number; masks: number; cost_usd: number
+  requests: number; errors: number; blocks: number | null; masks: number | null; cost_usd: number
   latency_p50_ms: number | null; latency_p95_ms: number | null
 }
 export interface OverviewPoint {
-  time: string; requests: number; errors: number; blocks: number; masks: number; cost_usd: number
-  latency_p50_ms: number | null; latency_p95_ms: number | null
+  time: string; requests: number; errors: number; blocks: number | null; masks: number | null
+  cost_usd: number; latency_p50_ms: number | null; latency_p95_ms: number | null
 }
 export interface OwnBudgets { user: BudgetState | null; key: BudgetState | null }
 export interface OwnRuleOrigin { type: string; id: number }

@@ -101,8 +101,8 @@ function FigurePanels(figures: Figures) {
       <dl class="stats">
         <Stat label="Requests" value={formatCount(totals.requests)} />
         <Stat label="Errors" value={formatCount(totals.errors)} note={share} />
-        <Stat label="Blocked" value={formatCount(totals.blocks)} />
-        <Stat label="Masked" value={formatCount(totals.masks)} />
+        <Stat label="Blocked" value={<RuleHits count={totals.blocks} />} />
+        <Stat label="Masked" value={<RuleHits count={totals.masks} />} />
         <Stat label="Cost" value={formatUsd(totals.cost_usd)} />
         <Stat label="Latency" value={formatMs(totals.latency_p50_ms)} note={p95} />
       </dl>
@@ -122,6 +122,19 @@ function FigurePanels(figures: Figures) {
     </>
   )
 }
+
+/** What rules did is known of requests that are recorded. */
+function RuleHits({ count }: { readonly count: number | null }) {
+  if (count !== null) return formatCount(count)
+  return (
+    <span class="muted" title={NOT_RECORDED}>
+      –
+    </span>
+  )
+}
+
+const NOT_RECORDED =
+  'Not known: some requests in this range are no longer recorded. Only sums of requests, errors and cost are.'
 
 /** The requests of a step. */
 export const requestsHref = (sinceMs: number, untilMs: number) =>

@@ -818,6 +818,11 @@ function behavesAsLedger(locate: () => Promise<LedgerLocation>, itWithMany: type
     expect(await idsOf({ action: 'block' })).to.deep.equal([kept.requestId])
     const all = { groupBy: [], since: 0, until: 1e6, limit: 10 }
     expect((await store.usage(all))[0]?.requests).to.equal(702)
+    const series = await store.series({ since: NOON, until: NOON + 24 * HOUR_MS, stepMs: 12 * HOUR_MS })
+    expect(series.map(({ requests, blocks, masks }) => [requests, blocks, masks])).to.deep.equal([
+      [701, null, null],
+      [1, 1, 0],
+    ])
     await sweepAll(NOON + 401 * DAY_MS)
     expect((await store.usage(all))[0]?.requests).to.equal(1)
     expect((await store.usage({ ...all, groupBy: ['rule'] }))[0]?.requests).to.equal(1)
