@@ -81,6 +81,8 @@ describe('the range of time of the console', () => {
     const { page, open, checkAccessibility } = console.window
     await open('/overview?zone=utc')
     const over = chart(page, /^Requests: /).locator('.u-over')
+    // What loads above the chart moves it.
+    await page.waitForLoadState('networkidle')
     const box = await over.boundingBox()
     if (box === null) throw new Error('The chart is not shown')
     const at = (share: number) => [box.x + box.width * share, box.y + box.height / 2] as const
