@@ -70,7 +70,17 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
     connection.close()
     throw error
   }
-  const statements = new Map<string, ReturnType<typeof connection.prepare>>()
+  const statements = new Map<string, ReturnType<typeof prepare>>()
+  /** Values are arguments, because reading each from an array takes as long as inserting it. */
+  function prepare(text: string) {
+    const statement = connection.prepare(text)
+    return {
+      reader: statement.reader,
+      all: (values: readonly unknown[]) => statement.all(...values),
+      run: (values: readonly unknown[]) => statement.run(...values),
+      iterate: (values: readonly unknown[]) => statement.iterate(...values),
+    }
+  }
   const database = {
     // Statements with many rows differ only in their number of rows, so there are few.
     prepare(text: string) {
@@ -79,7 +89,7 @@ function openSqlite(file: string, isWriter: boolean): LedgerDatabase {
       let statement = statements.get(text)
       if (statement === undefined) {
         if (statements.size >= MAX_STATEMENTS) statements.clear()
-        statement = connection.prepare(text)
+        statement = prepare(text)
         statements.set(text, statement)
       }
       return statement

@@ -10,7 +10,7 @@ type Table = Exclude<keyof LedgerTables, 'ledger'>
 /** Statements by table, number of rows and columns: compiling one takes longer than running it. */
 const statements = new WeakMap<object, Map<string, string>>()
 
-const MAX_ROWS = 256
+const MAX_ROWS = 128
 
 /**
  * Inserts rows. With `key`, the columns of a key, rows of the same key are added up; with `skip`, rows that
