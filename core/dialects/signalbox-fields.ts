@@ -79,13 +79,19 @@ function isTooLong(value: unknown): boolean {
 
 /**
  * Writes an answer, or a record of a stream, with the extension fields as JSON. Joining two texts takes half
- * the time of writing an object with the fields of both.
+ * the time of writing an object with the fields of both. `known`: the record as JSON text without white space
+ * around it, if there is one; the fields of both have the same names.
  */
-export function writeDecorated(record: JsonObject, extension: JsonObject | undefined): string {
-  if (extension === undefined) return JSON.stringify(record)
-  for (const name in extension) if (name in record) return JSON.stringify({ ...record, ...extension })
+export function writeDecorated(
+  record: JsonObject,
+  extension: JsonObject | undefined,
+  known?: string,
+): string {
+  if (extension === undefined) return known ?? JSON.stringify(record)
+  for (const name in extension)
+    if (name in record)
+      return JSON.stringify({ ...(known === undefined ? record : JSON.parse(known)), ...extension })
   const fields = JSON.stringify(extension)
-  return fields === '{}'
-    ? JSON.stringify(record)
-    : `${JSON.stringify(record).slice(0, -1)},${fields.slice(1)}`
+  const text = known ?? JSON.stringify(record)
+  return fields === '{}' ? text : `${text.slice(0, -1)},${fields.slice(1)}`
 }

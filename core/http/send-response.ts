@@ -325,7 +325,7 @@ async function pumpRecords(
     for (let next = await records.next(); !next.done; next = await records.next()) {
       if (res.destroyed) return
       watched?.noteActivity()
-      if (!res.write(next.value)) await drainOrClose(res)
+      if (!res.write(next.value, encodingOf(next.value))) await drainOrClose(res)
     }
     watched?.end()
     markFailure(ctx)
@@ -334,6 +334,11 @@ async function pumpRecords(
     watched?.end()
     await records.return?.()
   }
+}
+
+/** Node reserves three times the length for UTF-8, and measures it as well. */
+function encodingOf(text: string): BufferEncoding {
+  return Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8'
 }
 
 /** Resolves once the response accepts more data or is closed. */

@@ -1,8 +1,8 @@
+import { isAscii } from 'node:buffer'
 import { StringDecoder } from 'node:string_decoder'
-import { createParser } from 'eventsource-parser'
+import { createParser, type EventSourceParser } from 'eventsource-parser'
 import type { GatewayError } from '../../core/contract/errors.ts'
 import type { SseEvent } from '../../core/contract/provider.ts'
-import { lazy } from '../../core/util/lazy.ts'
 import { unusableReplyError } from './errors.ts'
 
 /** Parses server-sent events from bytes that may be split anywhere. Stateful: create one per stream. */
@@ -28,45 +28,66 @@ export const MAX_RECORD_CHARS = 16 * 1024 * 1024
 
 /** Framing: https://html.spec.whatwg.org/multipage/server-sent-events.html. Comments are dropped. */
 export function createSseReader(maxRecordChars: number = MAX_RECORD_CHARS): SseReader {
-  // On small chunks, TextDecoder is several times slower than StringDecoder.
-  const decoder = new StringDecoder('utf8')
-  let hasStarted = false
-  let isBetweenRecords = true
-  let events: SseEvent[] = []
-  const parserOf = lazy(() =>
-    createParser({
-      onEvent: ({ event = '', data }) => events.push({ event, data }),
-      onError: (error) => {
-        if (error.type === 'max-buffer-size-exceeded') throw recordTooLongError(maxRecordChars)
-      },
-      maxBufferSize: maxRecordChars,
-    }),
-  )
+  return new SseTextReader(maxRecordChars)
+}
 
-  function parse(text: string): readonly SseEvent[] {
-    events = []
-    const end = isBetweenRecords ? readPlainRecords(text, events) : 0
-    if (end < text.length) parserOf().feed(text.slice(end))
-    if (text !== '') isBetweenRecords = text.endsWith(RECORD_END)
-    return events
+class SseTextReader implements SseReader {
+  isBetweenRecords = true
+  readonly #maxRecordChars: number
+  /** Set from the first bytes beyond ASCII on. On small chunks, TextDecoder is several times slower. */
+  #decoder: StringDecoder | undefined
+  #parser: EventSourceParser | undefined
+  #hasStarted = false
+  #events: SseEvent[] = []
+
+  constructor(maxRecordChars: number) {
+    this.#maxRecordChars = maxRecordChars
   }
 
-  function decode(bytes: Uint8Array): string {
-    const text = decoder.write(bytes)
-    if (hasStarted || text === '') return text
-    hasStarted = true
+  feed(bytes: Uint8Array): readonly SseEvent[] {
+    return this.parse(this.decode(bytes))
+  }
+
+  decode(bytes: Uint8Array): string {
+    if (this.#decoder === undefined && isAscii(bytes)) {
+      this.#hasStarted ||= bytes.length > 0
+      return asBuffer(bytes).toString('latin1')
+    }
+    this.#decoder ??= new StringDecoder('utf8')
+    const text = this.#decoder.write(bytes)
+    if (this.#hasStarted || text === '') return text
+    this.#hasStarted = true
     return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
   }
 
-  return {
-    feed: (bytes) => parse(decode(bytes)),
-    decode,
-    parse,
-    get isBetweenRecords() {
-      return isBetweenRecords
-    },
-    end: () => parse(`${decoder.end()}\n\n`),
+  parse(text: string): readonly SseEvent[] {
+    this.#events = []
+    const end = this.isBetweenRecords ? readPlainRecords(text, this.#events) : 0
+    if (end < text.length) {
+      this.#parser ??= this.#createParser()
+      this.#parser.feed(text.slice(end))
+    }
+    if (text !== '') this.isBetweenRecords = text.endsWith(RECORD_END)
+    return this.#events
   }
+
+  end(): readonly SseEvent[] {
+    return this.parse(`${this.#decoder?.end() ?? ''}\n\n`)
+  }
+
+  #createParser(): EventSourceParser {
+    return createParser({
+      onEvent: ({ event = '', data }) => this.#events.push({ event, data }),
+      onError: (error) => {
+        if (error.type === 'max-buffer-size-exceeded') throw recordTooLongError(this.#maxRecordChars)
+      },
+      maxBufferSize: this.#maxRecordChars,
+    })
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 const EVENT = 'event: '

@@ -157,16 +157,23 @@ class UnparsedRun implements TextRun<ReplyEvent> {
     return text.includes('\\') ? JSON.parse(`"${text}"`) : text
   }
 
-  /** Counts without creating a string, except for texts with characters beyond ASCII or escape sequences. */
+  /** Counts without creating a string, except for texts with characters beyond ASCII or `\u` escapes. */
   #countBytes(index: number): number {
+    const { source } = this
     const start = this.bounds[index] ?? 0
     const end = this.bounds[index + 1] ?? 0
+    let bytes = end - start
     for (let position = start; position < end; position++) {
-      const code = this.source.charCodeAt(position)
-      if (code > 0x7f || code === BACKSLASH) return Buffer.byteLength(this.#textAt(index))
+      const code = source.charCodeAt(position)
+      if (code > 0x7f) return Buffer.byteLength(this.#textAt(index))
+      if (code !== BACKSLASH) continue
+      // Escape sequences are valid here, so the others stand for one ASCII character each.
+      if (source.charCodeAt(++position) === LETTER_U) return Buffer.byteLength(this.#textAt(index))
+      bytes--
     }
-    return end - start
+    return bytes
   }
 }
 
 const BACKSLASH = 0x5c
+const LETTER_U = 0x75

@@ -44,7 +44,7 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
   const { toChunks, toChunkTexts, runToRecords, usageChunk } = createChunkConverter(frame, wantsUsage)
   let isFirst = true
   let isFinished = false
-  let held: JsonObject | undefined
+  let held: Chunk | undefined
 
   function toRecords(event: ReplyEvent): string {
     isFinished ||= event.parts.some(({ type }) => type === 'finish')
@@ -54,13 +54,12 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
       return text
     }
     for (const chunk of toChunks(event)) {
-      if (held !== undefined) text += toSseRecord(held)
+      if (held !== undefined) text += toRecord(held)
       const extension = isFirst ? exchange.decoration?.first() : undefined
       isFirst = false
-      if (!isFinished) {
-        text += `data: ${writeDecorated(chunk, extension)}\n\n`
-        held = undefined
-      } else held = { ...chunk, ...extension }
+      if (isFinished)
+        held = extension === undefined ? chunk : { record: { ...recordOf(chunk), ...extension } }
+      else text += toRecord(chunk, extension)
     }
     return text
   }
@@ -77,13 +76,13 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
       if (text !== '') yield text
     }
     const usage = usageChunk()
-    const secondLast = held && usage ? toSseRecord(held) : ''
-    const last = usage ?? held
-    const lastRecord = last ? `data: ${writeDecorated(last, exchange.decoration?.last())}\n\n` : ''
+    const secondLast = held && usage ? toRecord(held) : ''
+    const last = usage ? { record: usage } : held
+    const lastRecord = last ? toRecord(last, exchange.decoration?.last()) : ''
     yield `${secondLast}${lastRecord}data: [DONE]\n\n`
   } catch (error) {
     if (exchange.client.isAborted) return
-    const heldRecord = held ? toSseRecord(held) : ''
+    const heldRecord = held ? toRecord(held) : ''
     const errorRecord = toSseRecord(formatError(recordReplyError(exchange, error), 'openai'))
     yield heldRecord + errorRecord
   }
@@ -91,6 +90,22 @@ export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerat
 
 function toSseRecord(data: JsonObject): string {
   return `data: ${JSON.stringify(data)}\n\n`
+}
+
+/** A chunk for the client. */
+interface Chunk {
+  /** The chunk; the provider's with the same fields if there is a text. */
+  readonly record: JsonObject
+  /** The chunk as JSON text, if it is made of that of the provider. */
+  readonly text?: string
+}
+
+function toRecord({ record, text }: Chunk, extension?: JsonObject): string {
+  return `data: ${writeDecorated(record, extension, text)}\n\n`
+}
+
+function recordOf({ record, text }: Chunk): JsonObject {
+  return text === undefined ? record : JSON.parse(text)
 }
 
 /** The fields that all chunks of a stream share. */
@@ -106,7 +121,7 @@ interface ChunkFrame {
 }
 
 interface ChunkConverter {
-  toChunks(event: ReplyEvent): readonly JsonObject[]
+  toChunks(event: ReplyEvent): readonly Chunk[]
   /** Returns the same chunks as JSON texts. Faster, and sufficient for most of a stream. */
   toChunkTexts(event: ReplyEvent): readonly string[]
   /** Returns the SSE records of a run of text chunks; undefined if they must be converted one by one. */
@@ -131,6 +146,11 @@ const ENVELOPE = new Set([
 /** True for a chunk without choices that has another content, such as the results of Azure's filters. */
 function hasContent(record: JsonObject): boolean {
   return Object.keys(record).some((name) => !ENVELOPE.has(name))
+}
+
+/** True for a chunk that tells nothing but the usage. */
+function isUsageOnly({ choices }: JsonObject, parts: readonly ReplyPart[]): boolean {
+  return Array.isArray(choices) && choices.length === 0 && parts.length === 1 && parts[0]?.type === 'usage'
 }
 
 /** Stands for the variable text in a chunk that serves as a template. */
@@ -215,6 +235,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
    * moves the usage to the usage chunk. Returns undefined if the chunk held nothing else.
    */
   function nativeToChunk(record: JsonObject, parts: readonly ReplyPart[]): JsonObject | undefined {
+    if (!wantsUsage && isUsageOnly(record, parts)) return undefined
     const fields = { created, model: model || frame.model }
     const regular = isRegularChunk(record, parts)
       ? record
@@ -228,7 +249,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
       return hasChoice || hasContent(regular) ? { ...regular, id: frame.id } : undefined
     const { usage, ...rest } = regular
     const chunk = { ...rest, id: frame.id, ...(wantsUsage && { usage: null }) }
-    if (counted !== undefined)
+    if (wantsUsage && counted !== undefined)
       usageChunk = {
         ...chunk,
         choices: [],
@@ -237,10 +258,23 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
     return hasChoice || (counted === undefined && hasContent(regular)) ? chunk : undefined
   }
 
-  function toChunks(event: ReplyEvent): readonly JsonObject[] {
-    const native = event[NATIVE]
-    const chunks = native ? [nativeToChunk(native.record, event.parts)] : event.parts.map(partToChunk)
-    return chunks.filter((chunk) => chunk !== undefined)
+  /** Returns the text of a provider's chunk if nothing but its id differs. */
+  function spliceEvent({ [NATIVE]: native, parts }: ReplyEvent): string | undefined {
+    return native?.source ? splice(native.source, native.record, parts) : undefined
+  }
+
+  function buildChunks({ [NATIVE]: native, parts }: ReplyEvent): readonly Chunk[] {
+    const records = native ? [nativeToChunk(native.record, parts)] : parts.map(partToChunk)
+    return records.flatMap((record) => (record === undefined ? [] : { record }))
+  }
+
+  function toChunks(event: ReplyEvent): readonly Chunk[] {
+    const text = spliceEvent(event)
+    const record = event[NATIVE]?.record
+    if (text === undefined || record === undefined) return buildChunks(event)
+    model = String(record.model)
+    created = Number(record.created)
+    return [{ record, text }]
   }
 
   /** Template of a text chunk, which is the same for the whole stream. */
@@ -254,10 +288,9 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
     return textTemplate[0] + JSON.stringify(text) + textTemplate[1]
   }
 
-  /** Returns the text of a provider's chunk if nothing but its id differs. */
   function splice(source: string, record: JsonObject, parts: readonly ReplyPart[]): string | undefined {
     // Usage that is elsewhere in the record must be moved.
-    if (record.usage === undefined && findUsage(parts) !== undefined) return undefined
+    if (findUsage(parts) !== undefined) return undefined
     return isRegularChunk(record, parts) ? spliceChunk(source, record, frame.id, wantsUsage) : undefined
   }
 
@@ -279,8 +312,8 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
         const text = templates.fill(native, native.pattern)
         if (text !== undefined) return [text]
       }
-      const spliced = native?.source && splice(native.source, native.record, event.parts)
-      return spliced ? [spliced] : toChunks(event).map((chunk) => JSON.stringify(chunk))
+      const spliced = spliceEvent(event)
+      return spliced ? [spliced] : buildChunks(event).map(({ record }) => JSON.stringify(record))
     },
     runToRecords: (run) => templates.fillRun(run),
     usageChunk: () => (wantsUsage ? usageChunk : undefined),

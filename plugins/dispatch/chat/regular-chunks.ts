@@ -355,7 +355,7 @@ export function spliceChunk(
   wantsUsage: boolean,
 ): string | undefined {
   const head = `{"id":"${record.id}",`
-  if (!source.startsWith(head) || source.includes('\n')) return undefined
+  if (!source.startsWith(head) || !source.endsWith('}') || source.includes('\n')) return undefined
   if (record.usage !== undefined && record.usage !== null) return undefined
   if (record.usage === undefined || wantsUsage) return `{"id":"${id}",${source.slice(head.length)}`
   // Quotation marks inside strings are escaped, so a single match is the chunk's own field.
