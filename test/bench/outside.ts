@@ -79,14 +79,16 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
   const startedMegabytes = governed.process.memory().now
   const first = await wrk(governed, 'whole', FIRST_SECONDS, folder)
 
-  const starting = startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line })
-  const reference = await add(starting.then(bare), OWN_PATH)
+  const startReference = (more = {}) =>
+    startProcess(benchFile('reference.ts'), { UPSTREAM: upstream.line, ...more }).then(bare)
+  const reference = await add(startReference(), OWN_PATH)
   const targets: Record<string, Target> = {
     bare: reference,
     governed,
     'no rules': await gateway('no-rules'),
     budgets: await gateway('budgets', { rules: 100, budgets: true }),
     '2 workers': await gateway('workers', { rules: 100, workers: 2 }),
+    'bare, 2 workers': await add(startReference({ WORKERS: '2' }), OWN_PATH),
   }
   const missing: string[] = []
   for (const [name, start] of peers ? PEERS : []) {
@@ -191,6 +193,7 @@ function tabulateRatios(
     row('the same without rules', 1.2, ratio('no rules', 'bare', 'large')),
     row('with two budgets ÷ without', 1.07, ratio('budgets', 'governed')),
     row('2 workers ÷ 1', 1.1, ratio('2 workers', 'governed')),
+    ['the same of bare Koa', '', ratio('bare, 2 workers', 'bare').toFixed(2), ''],
     row('resident MB after the start, with 200 rules', 100, startedMegabytes, 0),
     row(`resident MB after ${MANY_REQUESTS} requests and more`, 160, laterMegabytes, 0),
     row('requests/s of the first 8 s ÷ warm', 0.85, warm, 2, warm >= 0.85),
