@@ -20,6 +20,31 @@ export async function withTimeout<Value>(
   }
 }
 
+/** A time limit is counted in so many steps. */
+const STEPS = 20
+
+/**
+ * Passes a task a signal that aborts after `limitMs` milliseconds, with a `TimeoutError`. A step during which
+ * the event loop was blocked counts once, however long it took: what has arrived meanwhile is received before
+ * the limit ends.
+ */
+export async function withinLimit<Value>(
+  limitMs: number,
+  task: (limit: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const controller = new AbortController()
+  let left = STEPS
+  const timer = setInterval(() => {
+    left -= 1
+    if (left === 0) controller.abort(new DOMException('The time limit was exceeded', 'TimeoutError'))
+  }, limitMs / STEPS)
+  try {
+    return await task(controller.signal)
+  } finally {
+    clearInterval(timer)
+  }
+}
+
 /**
  * Resolves or rejects like the promise. Rejects with the signal's reason if the signal aborts first, or has
  * already. The operation behind the promise is not cancelled; its later result is ignored.

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../core/contract/index.ts'
+import { withinLimit } from '../../core/threads/timeout.ts'
 
 const TIMEOUT_MS = 5000
 
@@ -12,16 +13,23 @@ interface ReceivedText {
 }
 
 /**
- * Sends a request to an identity provider. Rejects with an error that names the URL: after five seconds, for
- * redirects, and for more than a mebibyte.
+ * Sends a request to an identity provider. Rejects with an error that names the URL: after the timeout, for
+ * redirects, and for more than a mebibyte. While many people sign in at once, the process may be too busy to
+ * receive the answer; that time does not count. See `withinLimit`.
  */
-export async function fetchText(url: string, init: RequestInit, signal: AbortSignal): Promise<ReceivedText> {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS)
-  const response = await fetch(url, {
-    ...init,
-    redirect: 'error',
-    signal: AbortSignal.any([signal, timeout]),
-  }).catch((cause: unknown) => fail(url, 'could not be reached', cause))
+export function fetchText(
+  url: string,
+  init: RequestInit,
+  signal: AbortSignal,
+  timeoutMs = TIMEOUT_MS,
+): Promise<ReceivedText> {
+  return withinLimit(timeoutMs, (limit) => fetchLimited(url, init, AbortSignal.any([signal, limit])))
+}
+
+async function fetchLimited(url: string, init: RequestInit, signal: AbortSignal): Promise<ReceivedText> {
+  const response = await fetch(url, { ...init, redirect: 'error', signal }).catch((cause: unknown) =>
+    fail(url, 'could not be reached', cause),
+  )
   const text = await readLimited(url, response).catch((cause: unknown) =>
     cause instanceof IdentityDocumentError ? fail(url, cause.problem) : fail(url, 'broke off', cause),
   )

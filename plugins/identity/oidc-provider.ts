@@ -30,9 +30,12 @@ const FRESH_MS = 600_000
 /** That are sent at a time: when everybody signs in at once, the provider must not be overwhelmed. */
 const MAX_REQUESTS = 32
 
+/** Longer than for keys: a code is used up, so a person would have to sign in again. */
+const TIMEOUT_MS = 15_000
+
 const MAX_WAITING = 1000
 
-const MAX_WAITING_MS = 30_000
+const MAX_WAITING_MS = 60_000
 
 /**
  * Returns a function that resolves with the provider, which is discovered when it is first needed. It rejects
@@ -104,7 +107,7 @@ async function fetchFromProvider(
   const own = { ...headers, connection: 'close' }
   // The cast is safe: the library sends forms.
   const init = { method, headers: own, body: (body ?? null) as NonNullable<RequestInit['body']> | null }
-  const received = await fetchText(url, init, signal)
+  const received = await fetchText(url, init, signal, TIMEOUT_MS)
   const { status } = received
   if (status >= 500 || status === 429) throw new IdentityDocumentError(url, `answered with status ${status}`)
   const hasBody = status !== 204 && status !== 304

@@ -177,6 +177,8 @@ export function createSignIn(settings: ConsoleSettings, services: SignInServices
     async begin(purpose, returnTo, headers) {
       const publicUrl = publicUrlOf(settings, headers)
       const page = checkReturnTo(returnTo)
+      // The first person who comes back does not wait for the keys.
+      keys.current()
       const { client, config } = await loadProvider()
       const [state, nonce, verifier] = [
         client.randomState(),

@@ -11,6 +11,7 @@ import { newUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { type ScriptedOidc, startScriptedOidc } from '../support/scripted-oidc.ts'
 import { withSettings } from '../support/settings.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const MINUTE_MS = 60_000
 
@@ -52,6 +53,14 @@ describe('signing in to the console at an identity provider', () => {
     const refused = await gateway.call('POST', '/admin/users', user, headers)
     expect(refused.headers.get('x-error-code')).to.equal('role_required')
     expect((await auditOf(operator.id)).map(({ event }: { event: string }) => event)).to.include('signed_in')
+  })
+
+  it('has the keys fetched when the first person leaves for the provider', async () => {
+    const fetches = provider.fetches()
+    const other = await startSigningIn(provider.issuer)
+    await fetch(`${other.url}/console/login`, { redirect: 'manual' })
+    await waitUntil(() => provider.fetches() > fetches)
+    await other.stop()
   })
 
   it('asks with PKCE, state and nonce, and a cookie that scripts and other sites cannot use', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { untilAborted, withTimeout } from '../../../../core/threads/timeout.ts'
+import { untilAborted, withinLimit, withTimeout } from '../../../../core/threads/timeout.ts'
 
 const never = new Promise<never>(() => undefined)
 
@@ -28,6 +28,26 @@ describe('withTimeout', () => {
     const late = new Promise((_, reject) => setTimeout(() => reject(new Error('late')), 20))
     await rejectionOf(withTimeout(late, 5, createError))
     await new Promise((resolve) => setTimeout(resolve, 30))
+  })
+})
+
+describe('withinLimit', () => {
+  it('aborts the signal of a task that takes longer', async () => {
+    const task = (limit: AbortSignal) =>
+      new Promise<never>((_, reject) => {
+        limit.addEventListener('abort', () => reject(limit.reason))
+      })
+    expect(await rejectionOf(withinLimit(5, task))).to.have.property('name', 'TimeoutError')
+  })
+
+  it('does not count the time while the event loop was blocked', async () => {
+    const received = withinLimit(40, async (limit) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+      limit.throwIfAborted()
+      return 'answer'
+    })
+    expect(await received).to.equal('answer')
   })
 })
 
