@@ -40,10 +40,14 @@ export function joinAdjacentTexts(request: ChatRequest, rewritten = request): re
 
 /** Whether `joinAdjacentTexts` may return anything. */
 function hasAdjacentTexts(request: ChatRequest): boolean {
-  const messages = [...request.messages, ...predictedMessage(request)]
-  if (messages.some(({ content, refusal }) => Array.isArray(content) || typeof refusal === 'string'))
-    return true
-  return messages.filter(isSystem).length > 1 || mergedTurns(request.messages).length > 0
+  const { messages } = request
+  if (messages.some(hasSeveralTexts) || predictedMessage(request).some(hasSeveralTexts)) return true
+  if (messages.length === 1) return false
+  return messages.filter(isSystem).length > 1 || mergedTurns(messages).length > 0
+}
+
+function hasSeveralTexts({ content, refusal }: Message): boolean {
+  return Array.isArray(content) || typeof refusal === 'string'
 }
 
 /** The prediction of the reply, whose content is that of a message. */
@@ -276,6 +280,7 @@ export function requestTexts(
     const result = joinedResult(message, message.content)
     if (result !== undefined) collector.addJoinedValues(result)
   }
+  if (!hasAdjacentTexts(request)) return collector.finish()
   let previous: string | undefined
   for (const text of joinAdjacentTexts(request)) {
     if (text !== previous) collector.visitText(text)

@@ -106,6 +106,8 @@ export async function buildChunks(patterns: readonly SetPattern[]): Promise<Patt
 
 const NONE: readonly number[] = []
 
+const NOTHING: SelectedChunks = { found: NONE, patternCount: 0, search: () => NONE }
+
 function toSelected(chunks: readonly Chunk[], found: readonly number[]): SelectedChunks {
   return {
     found,
@@ -124,7 +126,7 @@ function selectByLiterals(chunks: readonly Chunk[], index: TextIndex, texts: Sea
     if (matches === undefined) selected.push(chunk)
     else found.push(...matches)
   }
-  return toSelected(selected, found)
+  return selected.length === 0 && found.length === 0 ? NOTHING : toSelected(selected, found)
 }
 
 /**

@@ -201,22 +201,6 @@ function hashOf(run: number): number {
   return Math.imul(run, 0x9e3779b1) >>> (32 - TABLE_BITS)
 }
 
-/** Texts in the forms that a search of pattern sets needs. Each is made once, when it is needed. */
-export interface SearchedTexts {
-  readonly texts: readonly string[]
-  /** In characters. */
-  readonly length: number
-  /** Whether `joined` differs from `separate`. */
-  readonly isJoined: boolean
-  /** In UTF-8; many short texts as one. Valid until other texts are prepared. */
-  readonly joined: () => readonly Buffer[]
-  /** In UTF-8. Valid until other texts are prepared. */
-  readonly separate: () => readonly Buffer[]
-  /** Undefined for long texts, which have nearly every run of four bytes. */
-  readonly index: () => TextIndex | undefined
-  readonly literals: () => LiteralSearch
-}
-
 const MAX_INDEXED_LENGTH = 256_000
 
 /** Texts begin at multiples of it, because the index reads four bytes at once. */
@@ -228,6 +212,67 @@ const ALIGNMENT = 4
  */
 const memory = lazy(() => Buffer.allocUnsafeSlow((2 * 3 + 2 * ALIGNMENT) * MAX_INDEXED_LENGTH))
 
+/** Texts in the forms that a search of pattern sets needs. Each is made once, when it is needed. */
+export class SearchedTexts {
+  readonly texts: readonly string[]
+  /** In characters. */
+  readonly length: number
+  /** Whether `joined` differs from `separate`. */
+  readonly isJoined: boolean
+  /** Long texts have nearly every run of four bytes. */
+  readonly isIndexed: boolean
+  /** How much of the shared memory is used. */
+  private used = 0
+  private encodedJoined: readonly Buffer[] | undefined
+  private encodedSeparate: readonly Buffer[] | undefined
+  private foundIndex: TextIndex | undefined
+  private foundLiterals: LiteralSearch | undefined
+
+  constructor(texts: readonly string[]) {
+    let length = 0
+    for (const text of texts) length += text.length
+    this.texts = texts
+    this.length = length
+    this.isJoined = isWorthJoining(texts)
+    this.isIndexed = length <= MAX_INDEXED_LENGTH && texts.length <= MAX_INDEXED_LENGTH
+  }
+
+  /** In UTF-8; many short texts as one. Valid until other texts are prepared. */
+  joined(): readonly Buffer[] {
+    if (!this.isJoined) return this.separate()
+    this.encodedJoined ??= this.encode(joinTexts(this.texts))
+    return this.encodedJoined
+  }
+
+  /** In UTF-8. Valid until other texts are prepared. */
+  separate(): readonly Buffer[] {
+    this.encodedSeparate ??= this.encode(this.texts)
+    return this.encodedSeparate
+  }
+
+  /** Undefined for long texts. */
+  index(): TextIndex | undefined {
+    if (this.isIndexed) this.foundIndex ??= indexTexts(this.joined())
+    return this.foundIndex
+  }
+
+  literals(): LiteralSearch {
+    this.foundLiterals ??= new LiteralSearch(this.texts)
+    return this.foundLiterals
+  }
+
+  /** Indexed texts are encoded into the shared memory. */
+  private encode(texts: readonly string[]): readonly Buffer[] {
+    if (!this.isIndexed) return encodeTexts(texts)
+    return texts.map((text) => {
+      const end = this.used + memory().write(text, this.used)
+      const encoded = memory().subarray(this.used, end)
+      this.used = Math.ceil(end / ALIGNMENT) * ALIGNMENT
+      return encoded
+    })
+  }
+}
+
 let last: SearchedTexts | undefined
 
 /**
@@ -236,30 +281,9 @@ let last: SearchedTexts | undefined
  */
 export function prepareTexts(texts: readonly string[]): SearchedTexts {
   if (last !== undefined && isSameList(last.texts, texts)) return last
-  let length = 0
-  for (const text of texts) length += text.length
-  const isIndexed = length <= MAX_INDEXED_LENGTH && texts.length <= MAX_INDEXED_LENGTH
-  const encode = isIndexed ? createEncoder() : encodeTexts
-  const separate = lazy(() => encode(texts))
-  const isJoined = isWorthJoining(texts)
-  const joined = isJoined ? lazy(() => encode(joinTexts(texts))) : separate
-  const index = lazy(() => (isIndexed ? indexTexts(joined()) : undefined))
-  const literals = lazy(() => new LiteralSearch(texts))
-  const prepared: SearchedTexts = { texts, length, isJoined, joined, separate, index, literals }
-  if (isIndexed) last = prepared
+  const prepared = new SearchedTexts(texts)
+  if (prepared.isIndexed) last = prepared
   return prepared
-}
-
-/** Encodes texts into the shared memory. */
-function createEncoder(): typeof encodeTexts {
-  let used = 0
-  return (texts) =>
-    texts.map((text) => {
-      const end = used + memory().write(text, used)
-      const encoded = memory().subarray(used, end)
-      used = Math.ceil(end / ALIGNMENT) * ALIGNMENT
-      return encoded
-    })
 }
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {

@@ -203,8 +203,8 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     this.#connection?.end()
     this.#isEnding = true
-    // Once undici has read everything that arrived.
-    queueMicrotask(() => {
+    // Once undici has read everything that arrived. `queueMicrotask` makes an `AsyncResource` in addition.
+    SETTLED.then(() => {
       this.#isEnding = false
       if (this.#error !== undefined) return
       // The response may be that of an earlier request. See docs/decisions/http.md, "A connection with unread
@@ -303,6 +303,8 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#bufferedBytes = 0
   }
 }
+
+const SETTLED = Promise.resolve()
 
 /** Within this time the news that a provider has closed an idle connection arrives. */
 const IDLE_CLOSE_MS = 1000

@@ -13,7 +13,7 @@ export function withRegularEvents(reader: RunReader): RunReader {
   const reply = new RegularReply()
   const toRegular = (events: readonly ReplyEvent[]): readonly ReplyEvent[] => {
     const only = events[0]
-    if (events.length !== 1 || only === undefined) return events.map(reply.toRegular)
+    if (events.length !== 1 || only === undefined) return events.map((each) => reply.toRegular(each))
     const regular = reply.toRegular(only)
     return regular === only ? events : [regular]
   }
@@ -43,7 +43,7 @@ class RegularReply {
   #calls: RegularCalls | undefined
 
   /** Returns the event itself if it is regular. */
-  readonly toRegular = (event: ReplyEvent): ReplyEvent => {
+  toRegular(event: ReplyEvent): ReplyEvent {
     if (event[TEXT_RUN] !== undefined && this.#hasStarted) return event
     const { parts } = event
     let regular: ReplyPart[] | undefined
