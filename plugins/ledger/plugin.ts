@@ -107,7 +107,9 @@ export default definePlugin({
     /** Requests that the firewall let pass, if that matters. */
     const masked = new WeakSet<Exchange>()
     const promptOf = (exchange: EndedExchange | undefined) =>
-      exchange === undefined || accounts.user(exchange.account.userId) === undefined
+      recordPrompts === 'off' ||
+      exchange === undefined ||
+      accounts.user(exchange.account.userId) === undefined
         ? null
         : toRecordedPrompt(exchange, masked.has(exchange), prompts, replyOf(exchange))
     const replyOf = (exchange: EndedExchange) =>

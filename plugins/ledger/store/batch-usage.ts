@@ -13,7 +13,7 @@ export function sumUsage(placed: PlacedRecords, repeated: ReadonlySet<string>): 
   const latest: { readonly hour: number; readonly sums: Sums }[] = []
   for (let index = 0; index < ids.length; index++) {
     // Users neither asked for copies nor pay for them.
-    if (batch.extras.get(index)?.shadowOf !== undefined) continue
+    if (batch.extrasOf(index)?.shadowOf !== undefined) continue
     const id = ids[index] ?? 0
     const [number, hour] = [batch.sharedNumber(index), hourOf({ id })]
     let sum = latest[number]

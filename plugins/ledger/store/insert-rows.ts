@@ -22,11 +22,15 @@ export async function insertAll(
   rows: readonly object[],
   key?: readonly string[] | 'skip',
 ): Promise<void> {
-  const columns = Object.keys(rows[0] ?? {})
+  if (rows.length === 0) return
+  const list = rows as readonly Row[]
+  const columns = filledColumns(table, Object.keys(rows[0] ?? {}), (column) =>
+    list.some((row) => row[column] !== null),
+  )
   // Faster than an array of values for each row.
   const values: Value[] = new Array(rows.length * columns.length)
   let next = 0
-  for (const row of rows as readonly Row[]) for (const column of columns) values[next++] = row[column] ?? null
+  for (const row of list) for (const column of columns) values[next++] = row[column] ?? null
   await insertValues(db, table, columns, values, key)
 }
 
@@ -38,15 +42,13 @@ export async function insertValues(
   values: readonly Value[],
   key?: readonly string[] | 'skip',
 ): Promise<void> {
-  const left = values.length / columns.length
-  if (left === 0) return
-  const filled = filledColumns(table, columns, values)
-  const kept = filled.length === columns.length ? values : pickColumns(values, columns, filled)
-  for (let start = 0; start < left; ) {
-    const count = left - start >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left - start))
-    const text = statementFor(db, table, filled, count, key)
+  const rows = values.length / columns.length
+  for (let start = 0; start < rows; ) {
+    const left = rows - start
+    const count = left >= MAX_ROWS ? MAX_ROWS : 2 ** Math.floor(Math.log2(left))
+    const text = statementFor(db, table, columns, count, key)
     const end = start + count
-    const parameters = count === left ? kept : kept.slice(start * filled.length, end * filled.length)
+    const parameters = count === rows ? values : values.slice(start * columns.length, end * columns.length)
     await db.executeQuery({ ...CompiledQuery.raw(text), parameters })
     start = end
   }
@@ -62,33 +64,17 @@ const MAX_FORMS = 4
  * Leaves out the columns in which all rows are null, which are nearly half of those of requests. Rows of many
  * kinds have all columns.
  */
-function filledColumns(
+export function filledColumns(
   table: Table,
   columns: readonly string[],
-  values: readonly Value[],
+  isFilled: (column: string) => boolean,
 ): readonly string[] {
-  const filled = columns.filter((_, place) => {
-    for (let at = place; at < values.length; at += columns.length) if (values[at] !== null) return true
-    return false
-  })
+  const filled = columns.filter(isFilled)
+  const name = filled.join(' ')
   const known = forms.get(table) ?? new Set()
   forms.set(table, known)
-  if (known.size < MAX_FORMS) known.add(filled.join(' '))
-  return known.has(filled.join(' ')) ? filled : columns
-}
-
-function pickColumns(
-  values: readonly Value[],
-  columns: readonly string[],
-  picked: readonly string[],
-): readonly Value[] {
-  const places = picked.map((column) => columns.indexOf(column))
-  const rows = values.length / columns.length
-  const kept: Value[] = new Array(rows * places.length)
-  let next = 0
-  for (let row = 0; row < rows; row++)
-    for (const place of places) kept[next++] = values[row * columns.length + place] ?? null
-  return kept
+  if (known.size < MAX_FORMS) known.add(name)
+  return known.has(name) ? filled : columns
 }
 
 function statementFor(

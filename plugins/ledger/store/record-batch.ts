@@ -139,6 +139,10 @@ export class RecordBatch {
     return Number.isNaN(value) ? null : value
   }
 
+  extrasOf(index: number): RecordExtras | undefined {
+    return this.extras.size === 0 ? undefined : this.extras.get(index)
+  }
+
   /** Returns the number of the record's fields in `shared`. */
   sharedNumber(index: number): number {
     return this.figures[index * WIDTH] ?? 0

@@ -1,5 +1,5 @@
-import { timeOfRequestId } from '../../../core/util/ids.ts'
 import { FIGURES, type RecordBatch } from './record-batch.ts'
+import { timeOfRecordId } from './record-id.ts'
 
 /** A prompt that comes again within this time after it was answered has been asked again. */
 const REPEAT_MS = 60_000
@@ -43,8 +43,11 @@ export class RepeatWatch {
   #callerNumbers = new Map<string, number>()
   #lastCaller = 0
 
-  /** Remembers the prompts of a batch that is about to be written, and finds those that came again. */
-  add(batch: RecordBatch): Repeats {
+  /**
+   * Remembers the prompts of a batch that is about to be written, and finds those that came again. `ids`
+   * encode the times of its requests.
+   */
+  add(batch: RecordBatch, ids: Float64Array): Repeats {
     const [within, before] = [new Set<string>(), new Set<string>()]
     const first = this.#count
     const callers = this.#numberCallers(batch)
@@ -53,7 +56,7 @@ export class RepeatWatch {
       const checksum = batch.figure(index, FIGURES.promptChecksum)
       if (caller === NONE || checksum === null) continue
       const requestId = batch.requestIds[index] ?? ''
-      const time = timeOfRequestId(requestId) ?? 0
+      const time = timeOfRecordId(ids[index] ?? 0)
       const hash = hashOf(caller, checksum)
       const earlier = this.#find(hash, caller, checksum)
       if (earlier !== NONE && this.#isAskedAgain(earlier % PLACES, requestId, time))

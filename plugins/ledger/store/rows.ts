@@ -1,4 +1,5 @@
 import { type Dictionary, shorten } from './dictionary.ts'
+import { filledColumns } from './insert-rows.ts'
 import type { LedgerRecord, RecordedAttempt, RecordedTimes } from './record.ts'
 import { FIGURES, type RecordBatch, type SharedFields } from './record-batch.ts'
 import { HOUR_MS, timeOfRecordId } from './record-id.ts'
@@ -7,21 +8,41 @@ import { FLAGS, type RequestRow, SIGNALS, type TraceRuleRow } from './tables.ts'
 /** A rule that did something to a request. */
 export type AppliedRule = Omit<TraceRuleRow, 'trace'>
 
-/** The columns whose values records share. */
+/** Columns whose values records share. */
 const SHARED_COLUMNS = [
   ...(['user_id', 'key', 'group_set', 'endpoint', 'mode', 'reason', 'requested_model', 'status'] as const),
   ...(['error', 'target', 'trace', 'rules_position', 'warnings', 'warning_list', 'flags'] as const),
   'deployment',
 ] as const satisfies readonly (keyof RequestRow)[]
 
-const OWN_COLUMNS = [
-  ...(['id', 'request_id', 'attempts', 'input', 'cached', 'cache_write', 'output', 'reasoning'] as const),
-  ...(['cost', 'latency', 'first_token', 'signals', 'trace_id', 'router_version'] as const),
-  ...(['router_probability', 'router_propensity', 'routing_arm', 'shadow_of', 'session'] as const),
+/** Columns that are numbers of the batch, and their places. */
+const FIGURE_COLUMNS = {
+  input: FIGURES.input,
+  cached: FIGURES.cached,
+  cache_write: FIGURES.cacheWrite,
+  output: FIGURES.output,
+  reasoning: FIGURES.reasoning,
+  cost: FIGURES.cost,
+  latency: FIGURES.latencyMs,
+  first_token: FIGURES.firstTokenMs,
+} as const satisfies Partial<Record<keyof RequestRow, number>>
+
+/** Columns that few records have. */
+const EXTRA_COLUMNS = [
+  ...(['trace_id', 'router_version', 'router_probability', 'router_propensity', 'routing_arm'] as const),
+  ...(['shadow_of', 'session'] as const),
 ] as const satisfies readonly (keyof RequestRow)[]
 
-/** The columns of `requests`, in the order of `RowBuilder.valuesOf`. */
-export const COLUMNS: readonly string[] = [...SHARED_COLUMNS, ...OWN_COLUMNS]
+const OTHER_COLUMNS = ['id', 'request_id', 'attempts', 'signals'] as const
+
+/** The columns of `requests`, in the order of the values of a row. */
+const COLUMNS: readonly (keyof RequestRow)[] = [
+  ...OTHER_COLUMNS,
+  ...SHARED_COLUMNS,
+  // The cast is safe: the keys are those above.
+  ...(Object.keys(FIGURE_COLUMNS) as (keyof typeof FIGURE_COLUMNS)[]),
+  ...EXTRA_COLUMNS,
+]
 
 /** What the rows of some records have in common. */
 export interface SharedRow
@@ -115,53 +136,74 @@ export function sharedRowOf({ batch, shared }: PlacedRecords, index: number): Sh
   return row
 }
 
-/**
- * Returns a function that returns the values of some rows of `requests`, one row after the other, without an
- * object for each. `repeated`: the ids of requests whose prompts came again.
- */
+/** Builds the values of rows of `requests`, one row after the other, without an object for each. */
+export interface ValueBuilder {
+  readonly columns: readonly string[]
+  readonly valuesOf: (from: number, below: number) => Value[]
+}
+
+/** `repeated`: the ids of requests whose prompts came again. */
 export function createValueBuilder(
   placed: PlacedRecords,
   dictionary: Dictionary,
   repeated: ReadonlySet<string>,
-): (from: number, below: number) => Value[] {
+): ValueBuilder {
   const { batch, ids, shared } = placed
-  const sharedValues = shared.map((row) => row && SHARED_COLUMNS.map((column) => row[column]))
-  return (from, below) => {
-    const values: Value[] = new Array((below - from) * COLUMNS.length)
+  const isFilled = (column: string) => {
+    if (column in FIGURE_COLUMNS) {
+      const place = FIGURE_COLUMNS[column as keyof typeof FIGURE_COLUMNS]
+      return batch.requestIds.some((_, index) => batch.figure(index, place) !== null)
+    }
+    if (isIn(EXTRA_COLUMNS, column)) return batch.extras.size > 0
+    return !isIn(SHARED_COLUMNS, column) || shared.some((row) => row !== undefined && row[column] !== null)
+  }
+  const columns = filledColumns('requests', COLUMNS, isFilled)
+  const sharedColumns = SHARED_COLUMNS.filter((column) => columns.includes(column))
+  const sharedValues = shared.map((row) => row && sharedColumns.map((column) => row[column]))
+  const places = Object.entries(FIGURE_COLUMNS).flatMap(([column, place]) =>
+    columns.includes(column) ? place : [],
+  )
+  const hasExtras = columns.includes(EXTRA_COLUMNS[0])
+  const valuesOf = (from: number, below: number) => {
+    const values: Value[] = new Array((below - from) * columns.length)
     let next = 0
     for (let index = from; index < below; index++) {
-      const requestId = batch.requestIds[index] ?? ''
-      const extras = batch.extras.get(index)
-      const ofShared = sharedValues[batch.sharedNumber(index)] ?? []
-      for (let place = 0; place < ofShared.length; place++) values[next++] = ofShared[place] ?? null
       values[next++] = ids[index] ?? null
-      values[next++] = requestId
+      values[next++] = batch.requestIds[index] ?? null
       values[next++] = encodeAttempts(batch, index)
-      for (let place: number = FIGURES.input; place <= FIGURES.firstTokenMs; place++)
-        values[next++] = batch.figure(index, place)
       values[next++] = signalsOf(batch, index, repeated)
-      values[next++] = extras?.traceId ?? null
-      values[next++] = extras?.router?.version ?? null
-      values[next++] = extras?.router?.probability ?? null
-      values[next++] = extras?.router?.propensity ?? null
-      values[next++] = extras?.arm === undefined ? null : dictionary.label(extras.arm)
-      values[next++] = extras?.shadowOf ?? null
-      values[next++] = extras?.sessionId ?? null
+      for (const value of sharedValues[batch.sharedNumber(index)] ?? []) values[next++] = value
+      for (const place of places) values[next++] = batch.figure(index, place)
+      if (!hasExtras) continue
+      const { traceId = null, router, arm, shadowOf = null, sessionId = null } = batch.extrasOf(index) ?? {}
+      values[next++] = traceId
+      values[next++] = router?.version ?? null
+      values[next++] = router?.probability ?? null
+      values[next++] = router?.propensity ?? null
+      values[next++] = arm === undefined ? null : dictionary.label(arm)
+      values[next++] = shadowOf
+      values[next++] = sessionId
     }
     return values
   }
+  return { columns, valuesOf }
+}
+
+function isIn<Column extends string>(columns: readonly Column[], column: string): column is Column {
+  return (columns as readonly string[]).includes(column)
 }
 
 /** Returns a sum of `SIGNALS`. */
 export function signalsOf(batch: RecordBatch, index: number, repeated: ReadonlySet<string>): number {
-  const signals = batch.extras.get(index)?.signals ?? []
   const isRepeated = repeated.size > 0 && repeated.has(batch.requestIds[index] ?? '')
-  return signals.reduce((sum, signal) => sum | SIGNALS[signal], isRepeated ? SIGNALS.asked_again : 0)
+  const own = isRepeated ? SIGNALS.asked_again : 0
+  const signals = batch.extrasOf(index)?.signals
+  return signals === undefined ? own : signals.reduce((sum, signal) => sum | SIGNALS[signal], own)
 }
 
 /** Nearly all requests have one attempt, which succeeded. */
 function encodeAttempts(batch: RecordBatch, index: number): string | null {
-  const attempts = batch.extras.get(index)?.attempts
+  const attempts = batch.extrasOf(index)?.attempts
   const ms = batch.figure(index, FIGURES.attemptMs)
   const startMs = batch.figure(index, FIGURES.attemptStartMs)
   const decidedMs = batch.figure(index, FIGURES.decidedMs)

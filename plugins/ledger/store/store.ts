@@ -28,7 +28,7 @@ import { RepeatWatch } from './repeat-watch.ts'
 import { createResponseQueries, deleteResponse, deleteResponsesOf } from './responses.ts'
 import { type LedgerRetention, sweepLedger } from './retention.ts'
 import { deleteArgumentsOf, listToolCalls, writeToolCalls } from './tool-calls.ts'
-import { TraceSlots, writeRecords } from './write-records.ts'
+import { TraceSlots, toRecordIds, writeRecords } from './write-records.ts'
 
 /** The records of requests of one event log. Every method rejects if the database fails. */
 export interface LedgerStore extends StoreCalls {
@@ -84,9 +84,10 @@ function createLedgerStore(
       const batch = records instanceof RecordBatch ? records : decodeRecords(encodeRecords(records))
       // One after the other, because the dictionary must not change while a batch is written.
       return inTurn(async () => {
-        const { within, before } = repeats.add(batch)
+        const ids = toRecordIds(batch)
+        const { within, before } = repeats.add(batch, ids)
         try {
-          await writeRecords(db, storage, batch, within)
+          await writeRecords(db, storage, batch, ids, within)
           await addSignal(db, engine, before, 'asked_again')
         } catch (error) {
           repeats.undo()

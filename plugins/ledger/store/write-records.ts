@@ -10,7 +10,6 @@ import type { RecordBatch } from './record-batch.ts'
 import { nextRecordId, slotOf, timeOfRecordId, toRecordId } from './record-id.ts'
 import {
   type AppliedRule,
-  COLUMNS,
   createValueBuilder,
   type PlacedRecords,
   sharedRowOf,
@@ -28,18 +27,19 @@ export interface RecordStorage {
 
 /**
  * Writes records and adds them to the usage, in one transaction. A record that is already there is skipped,
- * so that a batch whose outcome is unknown can be written again. `repeated`: the ids of requests whose
- * prompts came again.
+ * so that a batch whose outcome is unknown can be written again. `ids` are those of `toRecordIds`, `repeated`
+ * the ids of requests whose prompts came again.
  */
 export async function writeRecords(
   db: Kysely<LedgerTables>,
   storage: RecordStorage,
   batch: RecordBatch,
+  ids: Float64Array,
   repeated: ReadonlySet<string>,
 ): Promise<void> {
   const { dictionary, slots } = storage
   await dictionary.add(batch, Date.now())
-  let placed = moveDuplicates({ batch, ids: toRecordIds(batch), shared: toSharedRows(batch, dictionary) })
+  let placed = moveDuplicates({ batch, ids, shared: toSharedRows(batch, dictionary) })
   for (let attempt = 1; placed.ids.length > 0; attempt++) {
     try {
       const slotRows = slots.findNew(placed)
@@ -55,7 +55,8 @@ export async function writeRecords(
   }
 }
 
-function toRecordIds({ requestIds }: RecordBatch): Float64Array {
+/** Throws a `RangeError` for a text that is not a request id. */
+export function toRecordIds({ requestIds }: RecordBatch): Float64Array {
   const ids = new Float64Array(requestIds.length)
   for (let index = 0; index < ids.length; index++) {
     const id = toRecordId(requestIds[index] ?? '')
@@ -107,7 +108,8 @@ function place(placed: PlacedRecords, storedAt: (id: number) => string | undefin
     kept.push(index)
     ids.push(id)
   }
-  return { ...placed, batch: placed.batch.pick(kept), ids: Float64Array.from(ids) }
+  const batch = kept.length === placed.batch.count ? placed.batch : placed.batch.pick(kept)
+  return { ...placed, batch, ids: Float64Array.from(ids) }
 }
 
 function isUniqueViolation(error: unknown): boolean {
@@ -131,9 +133,9 @@ async function insertRecords(
   slotRows: readonly TraceSlotRow[],
 ): Promise<void> {
   const { ids } = placed
-  const valuesOf = createValueBuilder(placed, dictionary, repeated)
+  const { columns, valuesOf } = createValueBuilder(placed, dictionary, repeated)
   for (let start = 0; start < ids.length; start += PART)
-    await insertValues(db, 'requests', COLUMNS, valuesOf(start, Math.min(start + PART, ids.length)))
+    await insertValues(db, 'requests', columns, valuesOf(start, Math.min(start + PART, ids.length)))
   await insertAll(db, 'trace_slots', slotRows, 'skip')
   await insertExtras(db, cipher, placed)
   await addToUsage(db, sumUsage(placed, repeated))
@@ -187,6 +189,7 @@ export class TraceSlots {
   /** In the order of the key, so that gateways that write at the same time lock rows in the same order. */
   findNew(placed: PlacedRecords): readonly TraceSlotRow[] {
     const found = new Map<string, readonly TraceSlotRow[]>()
+    if (!placed.shared.some((row) => row !== undefined && row.rules.length > 0)) return []
     for (const [index, id] of placed.ids.entries()) {
       const { trace, rules } = sharedRowOf(placed, index)
       if (trace === null || rules.length === 0) continue
