@@ -1,14 +1,42 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
+// By its file, as in `connection.ts`.
+import { parseHeaders } from 'undici/lib/core/util.js'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { WaitingTime } from '../../core/contract/exchange.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { findDecoder } from './content-encoding.ts'
 
-export interface ResponseHead {
+/** The head of a response. Few readers need headers, so they are parsed when they are asked for. */
+export class ResponseHead {
   readonly status: number
-  readonly headers: IncomingHttpHeaders
+  /** Names and values in turn. */
+  private readonly raw: readonly Buffer[]
+  private parsed: IncomingHttpHeaders | undefined
+
+  constructor(status: number, raw: readonly Buffer[]) {
+    this.status = status
+    this.raw = raw
+  }
+
+  get headers(): IncomingHttpHeaders {
+    this.parsed ??= parseHeaders(this.raw)
+    return this.parsed
+  }
+
+  /** The value of one header, with its name in lower case; several ones with commas. */
+  find(wanted: string): string | undefined {
+    const { raw } = this
+    let found: string | undefined
+    for (let index = 0; index + 1 < raw.length; index += 2) {
+      const name = raw[index] as Buffer
+      if (name.length !== wanted.length || name.toString('latin1').toLowerCase() !== wanted) continue
+      const value = (raw[index + 1] as Buffer).toString('latin1')
+      found = found === undefined ? value : `${found},${value}`
+    }
+    return found
+  }
 }
 
 /** A response that was read to its end or to the size limit. */
@@ -59,17 +87,23 @@ const MAX_BUFFERED_BYTES = 64 * 1024
 
 /**
  * A request to a provider. Its response can be read as a whole, or as a head and chunks with backpressure, in
- * both cases decompressed.
+ * both cases decompressed. Implements the handler that undici uses inside: with the other one it makes two
+ * more objects per request, and parses all headers.
  */
 export class ProviderCall implements Dispatcher.DispatchHandler {
   #head: ResponseHead | undefined
   #pendingHead: PendingPromise<ResponseHead> | undefined
   #pendingWhole: PendingWholeResponse | undefined
-  /** Set when the request is written to a connection. */
-  #controller: Dispatcher.DispatchController | undefined
+  /** Ends the request. Set when it is written to a connection. */
+  #abortRequest: ((error: Error) => void) | undefined
+  /** Goes on reading. Set when the response starts. */
+  #resumeReading: (() => void) | undefined
+  #isPaused = false
   /** Creates `#decoder` from the first bytes of a compressed response; false drops what cannot be decoded. */
   #createDecoder: ReturnType<typeof findDecoder>
   #decoder: Transform | undefined
+  /** The size that the response announces; NaN if it does not. */
+  #announcedBytes = Number.NaN
   #chunks: Buffer[] = []
   #bufferedBytes = 0
   /** The response has ended, but what undici has read with its end is not known yet. */
@@ -173,34 +207,41 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     return performance.now() - this.#sentAt < IDLE_CLOSE_MS
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
+  onConnect(abort: (error?: Error) => void): void {
+    this.#abortRequest = abort
     this.#sentAt = performance.now()
     this.#isReused = this.#connection?.use() === true
-    if (this.#error !== undefined) controller.abort(ABORTED)
+    if (this.#error !== undefined) abort(ABORTED)
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  /** Returns whether undici may go on reading. */
+  onHeaders(status: number, headers: Buffer[], resume: () => void): boolean {
     // `Connection` skips informational responses, unless there are too many.
-    if (status < 200) return
-    this.#head = { status, headers }
-    this.#createDecoder = findDecoder(headers['content-encoding'])
-    if (this.#createDecoder === false && !isErrorStatus(this.#head)) {
+    if (status < 200) return true
+    const head = new ResponseHead(status, headers)
+    this.#head = head
+    this.#resumeReading = resume
+    this.#announcedBytes = Number(head.find('content-length') ?? Number.NaN)
+    this.#createDecoder = findDecoder(head.find('content-encoding'))
+    if (this.#createDecoder === false && !isErrorStatus(head)) {
       this.#abort(new InvalidResponseError('a response with an unsupported content-encoding'))
-      return
+      return true
     }
-    this.#pendingHead?.resolve(this.#head)
+    this.#pendingHead?.resolve(head)
     this.#pendingWhole?.onBytes()
     this.#resolveWhole()
+    return !this.#isPaused
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#error !== undefined) return
+  /** Returns whether undici may go on reading. */
+  onData(chunk: Buffer): boolean {
+    if (this.#error !== undefined) return true
     if (this.#createDecoder === undefined) this.#receive(chunk)
     else if (this.#createDecoder !== false) this.#decode(chunk, this.#createDecoder)
+    return !this.#isPaused
   }
 
-  onResponseEnd(): void {
+  onComplete(): void {
     this.#connection?.end()
     this.#isEnding = true
     // Once undici has read everything that arrived. `queueMicrotask` makes an `AsyncResource` in addition.
@@ -219,9 +260,9 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     })
   }
 
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error): void {
     if (this.#error !== undefined) return
-    this.#fail(this.#controller === undefined ? toConnectError(error) : error)
+    this.#fail(this.#abortRequest === undefined ? toConnectError(error) : error)
   }
 
   #receive(chunk: Buffer): void {
@@ -231,7 +272,10 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
       this.#pendingWhole.onBytes()
       this.#resolveWhole()
     } else {
-      if (this.#bufferedBytes >= MAX_BUFFERED_BYTES) (this.#decoder ?? this.#controller)?.pause()
+      if (this.#bufferedBytes >= MAX_BUFFERED_BYTES) {
+        if (this.#decoder === undefined) this.#isPaused = true
+        else this.#decoder.pause()
+      }
       this.#wakeReader?.()
     }
   }
@@ -240,10 +284,10 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #decode(chunk: Buffer, create: (start: Buffer) => Transform): void {
     this.#decoder ??= create(chunk)
       .on('data', (bytes: Buffer) => this.#error === undefined && this.#receive(bytes))
-      .on('drain', () => this.#controller?.resume())
+      .on('drain', () => this.#goOn())
       .on('end', () => this.#end())
       .on('error', () => this.#endUndecodable())
-    if (!this.#decoder.write(chunk)) this.#controller?.pause()
+    if (!this.#decoder.write(chunk)) this.#isPaused = true
   }
 
   /** What could be decoded of an error response is enough. */
@@ -255,7 +299,13 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
 
   #resume(): void {
     if (this.#decoder?.isPaused()) this.#decoder.resume()
-    else if (this.#decoder === undefined && this.#controller?.paused) this.#controller.resume()
+    else if (this.#decoder === undefined) this.#goOn()
+  }
+
+  #goOn(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#resumeReading?.()
   }
 
   #end(): void {
@@ -268,7 +318,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #abort(reason: unknown): void {
     this.#chunks = []
     this.#fail(reason)
-    this.#controller?.abort(ABORTED)
+    this.#abortRequest?.(ABORTED)
   }
 
   #fail(reason: unknown): void {
@@ -286,7 +336,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     const pending = this.#pendingWhole
     if (head === undefined || pending === undefined) return
     const { maxBytes, isCutOff } = pending.limitOf(head)
-    const exceeds = this.#bufferedBytes > maxBytes || (!isCutOff && announcedBytes(head) > maxBytes)
+    const exceeds = this.#bufferedBytes > maxBytes || (!isCutOff && this.#announcedBytes > maxBytes)
     if (!this.#hasEnded && !exceeds) return
     this.#pendingWhole = undefined
     pending.waiting?.end()
@@ -334,11 +384,6 @@ export async function fetchWhole(
 
 export function isErrorStatus({ status }: ResponseHead): boolean {
   return status > 299
-}
-
-/** The size that the response announces; NaN if it does not. */
-function announcedBytes({ headers }: ResponseHead): number {
-  return Number(headers['content-length'])
 }
 
 /** Returns undici's own errors other than timeouts, such as an invalid header, as they are. */

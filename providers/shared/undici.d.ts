@@ -1,3 +1,8 @@
+declare module 'undici/lib/core/util.js' {
+  import type { IncomingHttpHeaders } from 'node:http'
+
+  export function parseHeaders(raw: readonly Buffer[]): IncomingHttpHeaders
+}
 declare module 'undici/lib/dispatcher/client.js' {
   import { Client } from 'undici'
 
