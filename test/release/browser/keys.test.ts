@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { chatBody } from '../support/bodies.ts'
-import { checkScreensOf } from '../support/browser.ts'
-import { setBudget } from '../support/budgets.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { AS_ADMIN } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
+import { chatBody } from '../../support/bodies.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { setBudget } from '../../support/budgets.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { AS_ADMIN } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
 
 describe('the page of keys in a browser', () => {
   const suite = useConsole()

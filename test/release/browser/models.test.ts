@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect } from 'chai'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { makeFolder } from '../support/folders.ts'
-import { startGateway } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
-import { withSettings } from '../support/settings.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { makeFolder } from '../../support/folders.ts'
+import { startGateway } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
+import { withSettings } from '../../support/settings.ts'
 
 const OWN = `
 models:

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { useConsole } from '../support/console-suite.ts'
-import { newUser } from '../support/new-user.ts'
-import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
-import { waitUntil } from '../support/wait.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { newUser } from '../../support/new-user.ts'
+import { asAdmin, firewallRule, newPolicy } from '../../support/policies.ts'
+import { waitUntil } from '../../support/wait.ts'
 
 const REQUESTS = 3
 

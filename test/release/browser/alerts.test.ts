@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { checkScreensOf, openWindow } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { ADMIN_KEY, AS_ADMIN, startGateway } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
-import { withSettings } from '../support/settings.ts'
-import { startSignedWebhook } from '../support/signed-webhook.ts'
+import { checkScreensOf, openWindow } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { ADMIN_KEY, AS_ADMIN, startGateway } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
+import { withSettings } from '../../support/settings.ts'
+import { startSignedWebhook } from '../../support/signed-webhook.ts'
 
 interface PostedAlert {
   readonly type: string

@@ -3,21 +3,21 @@ import { readFile } from 'node:fs/promises'
 import { Server } from '@modelcontextprotocol/server'
 import { expect } from 'chai'
 import type { Browser, Locator } from 'playwright-core'
-import { chatBody, firewallRuleBody, toolRuleBody } from '../support/bodies.ts'
+import { chatBody, firewallRuleBody, toolRuleBody } from '../../support/bodies.ts'
 import {
   checkScreensOf,
   openWindow,
   releaseBrowser,
   requireBrowser,
   type Window,
-} from '../support/browser.ts'
-import { buildConsole } from '../support/console.ts'
-import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { connectClient } from '../support/mcp/gateway.ts'
-import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
-import { newUser, type TestUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
-import { withSettings } from '../support/settings.ts'
+} from '../../support/browser.ts'
+import { buildConsole } from '../../support/console.ts'
+import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../../support/gateway.ts'
+import { connectClient } from '../../support/mcp/gateway.ts'
+import { startModernServer, type TestServer } from '../../support/mcp/servers.ts'
+import { newUser, type TestUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
+import { withSettings } from '../../support/settings.ts'
 
 const DELETE_FILE = {
   name: 'delete_file',

@@ -6,11 +6,11 @@ import {
   releaseBrowser,
   requireBrowser,
   type Window,
-} from '../support/browser.ts'
-import { buildConsole } from '../support/console.ts'
-import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../support/gateway.ts'
-import { newOperator } from '../support/operators.ts'
-import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
+} from '../../support/browser.ts'
+import { buildConsole } from '../../support/console.ts'
+import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGatewayOnFiles } from '../../support/gateway.ts'
+import { newOperator } from '../../support/operators.ts'
+import { asAdmin, firewallRule, newPolicy } from '../../support/policies.ts'
 
 describe('the console, interrupted', () => {
   let browser: Browser

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { openWindow, releaseBrowser, requireBrowser, type Window } from '../support/browser.ts'
-import { pollDevice, startDevice } from '../support/device-sign-in.ts'
-import { type RunningGateway, startGateway } from '../support/gateway.ts'
-import { newUser, type TestUser } from '../support/new-user.ts'
-import { startPrefixProxy } from '../support/prefix-proxy.ts'
-import { withSettings } from '../support/settings.ts'
+import { openWindow, releaseBrowser, requireBrowser, type Window } from '../../support/browser.ts'
+import { pollDevice, startDevice } from '../../support/device-sign-in.ts'
+import { type RunningGateway, startGateway } from '../../support/gateway.ts'
+import { newUser, type TestUser } from '../../support/new-user.ts'
+import { startPrefixProxy } from '../../support/prefix-proxy.ts'
+import { withSettings } from '../../support/settings.ts'
 
 describe('the page that approves a program, in a browser', () => {
   let browser: Browser

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { ADMIN_KEY, AS_ADMIN, startGateway } from '../support/gateway.ts'
-import { newOperator } from '../support/operators.ts'
-import { withSettings } from '../support/settings.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { ADMIN_KEY, AS_ADMIN, startGateway } from '../../support/gateway.ts'
+import { newOperator } from '../../support/operators.ts'
+import { withSettings } from '../../support/settings.ts'
 
 describe('the page of settings in a browser', () => {
   const suite = useConsole(async () => startGateway(await withSettings('limits: { body_bytes: 2000000 }\n')))

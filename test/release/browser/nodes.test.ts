@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { startGatewayProcess } from '../support/gateway-process.ts'
-import { newUser } from '../support/new-user.ts'
-import { workerPids } from '../support/workers.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { startGatewayProcess } from '../../support/gateway-process.ts'
+import { newUser } from '../../support/new-user.ts'
+import { workerPids } from '../../support/workers.ts'
 
 describe('the page of nodes in a browser', () => {
   const suite = useConsole(() => startGatewayProcess({ WORKERS: '2' }))

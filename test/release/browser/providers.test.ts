@@ -1,15 +1,15 @@
 import { expect } from 'chai'
-import { checkScreensOf, openWindow } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
+import { checkScreensOf, openWindow } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
 import {
   resetDeployments,
   startDeployments,
   type TwoDeployments,
   withDeployments,
-} from '../support/deployments.ts'
-import { ADMIN_KEY, startGateway } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
+} from '../../support/deployments.ts'
+import { ADMIN_KEY, startGateway } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
 
 describe('the page of providers in a browser', () => {
   let both: TwoDeployments

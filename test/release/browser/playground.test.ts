@@ -1,18 +1,18 @@
 import { expect } from 'chai'
 import type { Page, Request } from 'playwright-core'
-import { firewallRuleBody } from '../support/bodies.ts'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { startGateway } from '../support/gateway.ts'
-import { createHold } from '../support/hold.ts'
-import { newUser, type TestUser } from '../support/new-user.ts'
-import { asAdmin, newPolicy } from '../support/policies.ts'
+import { firewallRuleBody } from '../../support/bodies.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { startGateway } from '../../support/gateway.ts'
+import { createHold } from '../../support/hold.ts'
+import { newUser, type TestUser } from '../../support/new-user.ts'
+import { asAdmin, newPolicy } from '../../support/policies.ts'
 import {
   chunk,
   completion,
   type ScriptedProvider,
   startScriptedProvider,
-} from '../support/scripted-provider.ts'
+} from '../../support/scripted-provider.ts'
 
 const USAGE = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 46 }
 
