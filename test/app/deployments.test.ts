@@ -16,6 +16,7 @@ import {
 } from '../support/gateway.ts'
 import { scrapeUntil } from '../support/metrics.ts'
 import { requireRedis } from '../support/redis.ts'
+import { itInFull } from '../support/rounds.ts'
 import { chunk, completionOf, startScriptedProvider } from '../support/scripted-provider.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -289,7 +290,7 @@ describe('deployments of a provider', () => {
       await expectExactDeployments(both, [gateway], gateway.demoKey)
     })
 
-    it('are never sent more, by two processes with Redis', async function () {
+    itInFull('are never sent more, by two processes with Redis', async function () {
       const redis = await requireRedis(this)
       const environment = await withDeployments(both, STORM_LIMITS, redis)
       gateway = await startGatewayOnFiles(environment)

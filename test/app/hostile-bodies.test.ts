@@ -3,7 +3,7 @@ import { type Sandbox, startSandbox } from '../../providers/sandbox/server.ts'
 import { firewallRuleBody } from '../support/bodies.ts'
 import { type RunningGateway, startGateway } from '../support/gateway.ts'
 import { MODELS, providersAt } from '../support/providers.ts'
-import { ROUNDS } from '../support/rounds.ts'
+import { ROUNDS, sample } from '../support/rounds.ts'
 
 const user = { role: 'user', content: 'hello' }
 const FIELD_NAMES = [
@@ -103,7 +103,7 @@ describe('hostile bodies', function () {
 
   const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth)
 
-  for (const depth of [1000, 20_000, 200_000]) {
+  for (const depth of sample([20_000, 1000, 200_000], 1)) {
     it(`nested ${depth} levels deep are refused with 400`, async () => {
       for (const inner of [nested(depth, '[', ']'), `${nested(depth, '{"a":', '}').replace(':}', ':1}')}`]) {
         for (const [path, body] of [

@@ -3,6 +3,7 @@ import type { Answer, RunningGateway } from '../support/gateway.ts'
 import { atUrl, startToolGateway } from '../support/mcp/gateway.ts'
 import { startHttp, type TestServer } from '../support/mcp/servers.ts'
 import { newUser } from '../support/new-user.ts'
+import { itInFull } from '../support/rounds.ts'
 
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -184,7 +185,7 @@ describe('attacks on the gateway for tools', () => {
     }
   })
 
-  it('passes on a result of many megabytes', async () => {
+  itInFull('passes on a result of many megabytes', async () => {
     const megabytes = 'x'.repeat(64 * 1024 * 1024)
     answer = (id) => text(id, megabytes)
     const { body } = await call()

@@ -10,7 +10,7 @@ import { readGenerated } from '../support/generated-text.ts'
 import { createJudge, type Described, type Loose, operationsOf } from '../support/openapi.ts'
 import { createSender, NEW_RULES } from '../support/openapi-sender.ts'
 import { writeErrorTable } from '../support/reference-tables.ts'
-import { IS_FULL } from '../support/rounds.ts'
+import { IS_FULL, sample } from '../support/rounds.ts'
 import { UNLIMITED, withSettings } from '../support/settings.ts'
 import { writeSettings } from '../support/settings-file.ts'
 
@@ -188,7 +188,8 @@ describe('/openapi.json', () => {
         ])
         return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
       }
-      for (const [name, example] of examples.length > 0 ? examples : [['', undefined] as const]) {
+      const sent = IS_FULL ? examples : examples.slice(0, 1)
+      for (const [name, example] of sent.length > 0 ? sent : [['', undefined] as const]) {
         const filled = `${await fill(described)}${query([])}`
         const body = example && (await own(example, filled))
         note(`${filled} ${name}`, described, await send(described, filled, body))
@@ -225,7 +226,7 @@ describe('/openapi.json', () => {
       const fault = answer.status === status ? judge(described, answer) : `${answer.status} is not ${status}`
       if (fault !== undefined) faults.push(`${described.method} ${described.path}: ${fault}`)
     }
-    for (const described of operationsOf(document)) {
+    for (const described of sample(operationsOf(document), 100)) {
       const { operation, path, method } = described
       const unknown = path.replace(/\{\w+\}/g, '987654')
       const example = described.examples[0]?.[1]

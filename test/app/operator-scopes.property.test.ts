@@ -5,10 +5,11 @@ import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator, type TestOperator } from '../support/operators.ts'
 import { asAdmin, firewallRule, newPolicy } from '../support/policies.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { IS_FULL } from '../support/rounds.ts'
 import { useSandboxGateway } from '../support/sandbox-gateway.ts'
 
 const SEED = Number(process.env.PROPERTY_SEED ?? 20_261_127)
-const ROUNDS = 4
+const ROUNDS = IS_FULL ? 4 : 2
 
 interface Named {
   readonly id: number

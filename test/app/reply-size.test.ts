@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { startGateway } from '../support/gateway.ts'
+import { itInFull } from '../support/rounds.ts'
 import { startWholeReplyProvider } from '../support/whole-reply-provider.ts'
 
 const MIB = 1024 * 1024
@@ -20,7 +21,7 @@ async function requestOversizedReply(isAnnounced: boolean) {
 }
 
 describe('a reply above 64 MiB', () => {
-  it('is not read to its end', async () => {
+  itInFull('is not read to its end', async () => {
     const { status, body, sent } = await requestOversizedReply(false)
     expect(status).to.equal(502)
     expect(body.error).to.include({

@@ -7,6 +7,7 @@ import { startModernServer, type TestServer } from '../support/mcp/servers.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { type RunningPostgres, requirePostgres } from '../support/postgres.ts'
+import { sample } from '../support/rounds.ts'
 
 const TOOLS = ['read', 'write'].map((name) => ({ name, inputSchema: { type: 'object' as const } }))
 
@@ -17,7 +18,7 @@ function createServer(): Server {
   return server
 }
 
-for (const engine of ['SQLite', 'PostgreSQL'])
+for (const engine of sample(['SQLite', 'PostgreSQL'], 1))
   describe(`sessions of agents on ${engine}`, () => testSessions(engine))
 
 function testSessions(engine: string): void {

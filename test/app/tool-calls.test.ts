@@ -11,6 +11,7 @@ import { newUser, type TestUser } from '../support/new-user.ts'
 import { newOperator } from '../support/operators.ts'
 import { newPolicy } from '../support/policies.ts'
 import { requirePostgres } from '../support/postgres.ts'
+import { itInFull } from '../support/rounds.ts'
 
 const TOOLS = ['read', 'write'].map((name) => ({ name, inputSchema: { type: 'object' as const } }))
 
@@ -159,7 +160,7 @@ describe('records of tool calls', () => {
     }
   })
 
-  it('are kept in PostgreSQL', async function () {
+  itInFull('are kept in PostgreSQL', async function () {
     this.timeout(120_000)
     const database = await requirePostgres(this)
     const other = await startToolGateway([atUrl('files', server.url)], `ledger_url: ${database.url}\n`)

@@ -11,7 +11,7 @@ import {
 } from '../support/chat-storm.ts'
 import { type Answer, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
 import { newUser, type TestUser } from '../support/new-user.ts'
-
+import { itInFull } from '../support/rounds.ts'
 import {
   chunk,
   completionOf,
@@ -223,7 +223,7 @@ describe('usage limits in Redis', function () {
   this.timeout(180_000)
   const started = useRedisAndProvider()
 
-  it('are exact over two gateways', async () => {
+  itInFull('are exact over two gateways', async () => {
     const environment = await withProviderAndRedis(started.provider, started.redis)
     const first = await startGateway(environment)
     const user = await newUser(first)

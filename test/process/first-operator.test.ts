@@ -6,6 +6,7 @@ import { makeFolder } from '../support/folders.ts'
 import { createClient, TEST_ENVIRONMENT } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { PROGRAM } from '../support/root.ts'
+import { sample } from '../support/rounds.ts'
 import { skip } from '../support/skip.ts'
 
 /** A gateway at a terminal, which `script` of util-linux makes. */
@@ -40,7 +41,7 @@ describe('the first operator of an empty sandbox', () => {
     if (process.platform !== 'linux') skip(this, 'there is no "script" of util-linux')
   })
 
-  for (const WORKERS of ['1', '2'])
+  for (const WORKERS of sample(['1', '2'], 1))
     it(`is shown at a terminal, once, and serves at once, with WORKERS=${WORKERS}`, async () => {
       const DATA_DIR = await makeFolder()
       const first = await startAtTerminal({ DATA_DIR, WORKERS })

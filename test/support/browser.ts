@@ -4,6 +4,7 @@ import axe, { type AxeResults } from 'axe-core'
 import { expect } from 'chai'
 import type { Context } from 'mocha'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { IS_FULL } from './rounds.ts'
 import { skip } from './skip.ts'
 
 /** The headless shell renders like Chromium with half of its processor time. */
@@ -61,10 +62,13 @@ const SCREENS = [
   { name: 'phone-dark', width: 390, height: 844, isDark: true },
 ] as const
 
+/** The quick form has each width and each color once. */
+const CHECKED = IS_FULL || process.env.SCREENSHOTS ? SCREENS : [SCREENS[0], SCREENS[3]]
+
 /** Checks the page as it is on wide and narrow screens, in light and dark colors, and takes pictures. */
 export async function checkScreensOf(window: Window, name: string): Promise<void> {
   const { page } = window
-  for (const screen of SCREENS) {
+  for (const screen of CHECKED) {
     await page.setViewportSize(screen)
     await page.emulateMedia({ colorScheme: screen.isDark ? 'dark' : 'light' })
     await window.checkAccessibility(`${name}, ${screen.name}`)

@@ -25,7 +25,7 @@ export function sample<Case>(cases: readonly Case[], count: number): readonly Ca
 }
 
 /** A test that the quick form leaves out, since it has a cheaper one of its kind. */
-export function itInFull(title: string, run: Mocha.AsyncFunc | Mocha.Func): void {
+export function itInFull(title: string, run: (this: Mocha.Context) => unknown): void {
   if (IS_FULL) it(title, run)
 }
 
@@ -88,7 +88,7 @@ export const ROUNDS = {
   /** Users with random policies and rules, whose requests must obey the policies. */
   precedence: Number(process.env.PRECEDENCE_ROUNDS ?? choose(12, 600, 5)),
   /** Random changes of what operators manage, of each kind. */
-  resourceChanges: choose(40, 1000, 20),
+  resourceChanges: choose(40, 1000, 10),
   /** Whether fields with the names of methods of objects are sent one by one, or all in each body. */
   separateFieldNames: choose(false, true),
   /** Characters of prose around a text that a rule must find. */

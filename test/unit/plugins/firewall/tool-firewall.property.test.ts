@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { inRounds } from '../../../support/property.ts'
+import { IS_FULL } from '../../../support/rounds.ts'
 import { firewallRule } from '../../../support/rules.ts'
 import { inspectToolText } from '../../../support/tool-firewall.ts'
 
@@ -149,11 +150,11 @@ describe('masks in JSON texts of tools', () => {
     )
     await fc.assert(
       fc.asyncProperty(content, (pair) => check('tool_result', pair)),
-      inRounds(30),
+      inRounds(IS_FULL ? 30 : 4),
     )
     await fc.assert(
       fc.asyncProperty(long, (pair) => check('tool_call', pair)),
-      inRounds(30),
+      inRounds(IS_FULL ? 30 : 4),
     )
   })
 })

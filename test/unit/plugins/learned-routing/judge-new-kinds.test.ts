@@ -3,7 +3,7 @@ import { judgeNewKinds } from '../../../../plugins/learned-routing/judge-new-kin
 import type { Rating } from '../../../../plugins/learned-routing/rating.ts'
 import { createRatingCollection, weighPrompts } from '../../../../plugins/learned-routing/ratings.ts'
 import { MADE_CATALOGUE, makeRatings } from '../../../support/made-ratings.ts'
-import { ROUNDS } from '../../../support/rounds.ts'
+import { itInFull, ROUNDS } from '../../../support/rounds.ts'
 
 const judge = (ratings: readonly Rating[], seed: number) => {
   const collection = createRatingCollection(MADE_CATALOGUE)
@@ -16,7 +16,7 @@ const judge = (ratings: readonly Rating[], seed: number) => {
 }
 
 describe('judging new kinds of prompts', () => {
-  it('counts kinds by the weight of their ratings, which one user cannot fill', () => {
+  itInFull('counts kinds by the weight of their ratings, which one user cannot fill', () => {
     for (const seed of ROUNDS.newKinds) {
       const others = makeRatings(600, { topics: 1, both: true, seed })
       const flood = makeRatings(2800, { topics: 8, both: true, seed: seed + 10 })

@@ -174,7 +174,7 @@ describe('ratings that are poisoned', () => {
 })
 
 describe('ratings of exploration', () => {
-  it('yield estimates of each choice from recorded propensities', () => {
+  itInFull('yield estimates of each choice from recorded propensities', () => {
     const { figures } = train(makeRatings(3000, { propensity: 0.8 }))
     const policies = figures.exploration!.policies
     expect(figures.exploration!.ratings).to.equal(600)

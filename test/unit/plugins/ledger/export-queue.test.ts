@@ -9,6 +9,7 @@ import type { NewToolCall } from '../../../../plugins/ledger/store/tool-calls.ts
 import { makeFolder } from '../../../support/folders.ts'
 import { ledgerRecord } from '../../../support/ledger-records.ts'
 import { type RunningPostgres, requirePostgres } from '../../../support/postgres.ts'
+import { describeInFull } from '../../../support/rounds.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const LOG = 'log_queue'
@@ -41,7 +42,7 @@ describe('the queue of the ledger export on SQLite', () => {
   behavesAsQueue(async () => ({ engine: 'sqlite', file: path.join(await makeFolder(), 'ledger.db') }))
 })
 
-describe('the queue of the ledger export on PostgreSQL', () => {
+describeInFull('the queue of the ledger export on PostgreSQL', () => {
   let server: RunningPostgres
   before(async function () {
     this.timeout(60_000)

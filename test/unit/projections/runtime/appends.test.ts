@@ -11,6 +11,7 @@ import { createRulesProjection } from '../../../../projections/rules.ts'
 import { subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { type EventStore, startEventStore } from '../../../support/eventstore/server.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { itInFull } from '../../../support/rounds.ts'
 
 let server: EventStore | undefined
 
@@ -90,7 +91,8 @@ for (const [name, open] of Object.entries(LOGS)) {
       expect(revisions).to.deep.equal(Array.from({ length: MANY }, (_, index) => index))
     })
 
-    it('is in force as a whole with as many events as fit into one', async () => {
+    const test = name === 'EventStoreDB' ? itInFull : it
+    test('is in force as a whole with as many events as fit into one', async () => {
       const appendSmall = (count: number) =>
         append('plugin-a-1', Array<NewEvent>(count).fill({ type: 'A', data: {} }), -1)
       const subscription = subscribeProjections(log, [], pino({ level: 'silent' }))

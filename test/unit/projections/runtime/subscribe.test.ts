@@ -9,6 +9,7 @@ import {
 import { SYSTEM_ACTOR } from '../../../../core/event-log/actor.ts'
 import { type Subscription, subscribeProjections } from '../../../../projections/runtime/subscribe.ts'
 import { eventAt } from '../../../support/event-log-suite.ts'
+import { itInFull } from '../../../support/rounds.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 type Step = RecordedEvent | StreamAnomaly | 'caught-up' | 'end' | Error
@@ -281,7 +282,7 @@ describe('subscribeProjections, for the events of one append', () => {
     expect(subscription.damaged()).to.deep.equal([])
   })
 
-  it('does not hold back more than any append has', async () => {
+  itInFull('does not hold back more than any append has', async () => {
     log.add(...Array.from({ length: 20_500 }, (_, index) => continued(10 * (index + 1))))
     await subscription.until(() => applied.length > 20_000)
   })

@@ -28,6 +28,7 @@ import { CheckpointSigner } from '../../../../projections/transparency/sign-chec
 import { type CapturedOutput, captureOutput } from '../../../support/captured-output.ts'
 import { runCommand } from '../../../support/command.ts'
 import { makeFolder } from '../../../support/folders.ts'
+import { itInFull } from '../../../support/rounds.ts'
 import { waitUntil } from '../../../support/wait.ts'
 
 const clock = createClock()
@@ -164,7 +165,7 @@ describe('checkpoints', () => {
     expect(sizes()).to.deep.equal([1, 7])
   })
 
-  it('have no gap where events arrive in great number while older ones are read', async () => {
+  itInFull('have no gap where events arrive in great number while older ones are read', async () => {
     const received = new ReceivedLeaves(subscription.position())
     subscription.onReceived((record) => received.add(record))
     const signer = new CheckpointSigner(log, { ...options(), received })

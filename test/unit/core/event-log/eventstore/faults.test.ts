@@ -17,7 +17,7 @@ import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { type Subscription, subscribeProjections } from '../../../../../projections/runtime/subscribe.ts'
 import { collect, metadata, rejection, revisions } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
-import { ROUNDS } from '../../../../support/rounds.ts'
+import { itInFull, ROUNDS } from '../../../../support/rounds.ts'
 import { type StoppedTimers, stopTimers } from '../../../../support/timers.ts'
 import { waitUntil } from '../../../../support/wait.ts'
 
@@ -229,7 +229,7 @@ describe('the EventStoreDB log', () => {
       expect(await collect(log.read('user-1'))).to.have.length(1)
     })
 
-    it('writes no event twice and applies each event once if they break repeatedly', async () => {
+    itInFull('writes no event twice and applies each event once if they break repeatedly', async () => {
       const active = await subscribe()
       const streams = Array.from({ length: 8 }, (_, writer) => `user-${writer + 1}`)
 

@@ -5,6 +5,7 @@ import { openEventStoreLog } from '../../../../../core/event-log/eventstore/even
 import { FOLLOWED_STREAMS } from '../../../../../projections/events/streams.ts'
 import { metadata, numbered } from '../../../../support/event-log-suite.ts'
 import { type EventStore, startEventStore } from '../../../../support/eventstore/server.ts'
+import { itInFull } from '../../../../support/rounds.ts'
 
 describe('an EventStoreDB subscription among events of other programs', () => {
   let server: EventStore
@@ -103,7 +104,7 @@ describe('an EventStoreDB subscription among events of other programs', () => {
     expect(await take(other, 0, 2)).to.deep.equal([2, 'caught-up'])
   })
 
-  it('applies backpressure to the server', async () => {
+  itInFull('applies backpressure to the server', async () => {
     const log = await open()
     const text = 'x'.repeat(100_000)
     for (let n = 0; n < 120; n++)
