@@ -272,7 +272,7 @@ export function requestTexts(
   request: ChatRequest,
   isKnown?: (text: string) => boolean,
 ): MaybePromise<readonly string[]> {
-  const collector = new TextCollector({ withDocuments: true, ...(isKnown && { isKnown }) })
+  const collector = new TextCollector({ withDocuments: true, isKnown })
   visitTexts(request, REQUEST, collector)
   for (const message of request.messages) {
     if (!Array.isArray(message.content)) continue

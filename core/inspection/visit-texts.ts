@@ -69,7 +69,7 @@ interface CollectorOptions {
   /** Whether JSON documents are collected as a whole, besides their values. */
   readonly withDocuments?: boolean
   /** Whether a text may be left out, because the caller knows the result of its inspection. */
-  isKnown?(text: string): boolean
+  readonly isKnown?: ((text: string) => boolean) | undefined
 }
 
 /** Collects texts, each short one once, and the values of JSON documents. Long documents are read later. */
@@ -101,7 +101,11 @@ export class TextCollector implements TextVisitor {
   }
 
   visitJson(source: string): void {
-    this.readJson(source, this.collect, (isDocument) => {
+    const collect = (text: string) => {
+      this.visitText(text)
+      return text
+    }
+    this.readJson(source, collect, (isDocument) => {
       if (!isDocument) this.visitText(source)
       else if (this.options.withDocuments) this.texts.push(source)
     })
@@ -115,11 +119,6 @@ export class TextCollector implements TextVisitor {
       return text
     }
     this.readJson(source, addValue, () => this.texts.push(values.join('\n')))
-  }
-
-  private readonly collect = (text: string): string => {
-    this.visitText(text)
-    return text
   }
 
   private readJson(
