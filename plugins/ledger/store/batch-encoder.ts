@@ -183,15 +183,28 @@ function extrasOf(record: LedgerRecord, plain: RecordedAttempt | undefined): Rec
 }
 
 function sharedFieldsOf(record: LedgerRecord): SharedFields {
-  const { userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = record
-  const { provider, model, deployment, rules, rulesPosition, warnings } = record
-  const { isStream, isCacheHit, isAborted, isOwnCopy } = record
-  return {
-    ...{ userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error, provider, model },
-    ...{ rules, rulesPosition, warnings, isStream, isCacheHit, isAborted },
-    ...(deployment !== undefined && { deployment }),
-    ...(isOwnCopy && { isOwnCopy }),
+  const fields: { -readonly [Field in keyof SharedFields]: SharedFields[Field] } = {
+    userId: record.userId,
+    keyId: record.keyId,
+    groups: record.groups,
+    endpoint: record.endpoint,
+    requestedModel: record.requestedModel,
+    mode: record.mode,
+    reason: record.reason,
+    status: record.status,
+    error: record.error,
+    provider: record.provider,
+    model: record.model,
+    rules: record.rules,
+    rulesPosition: record.rulesPosition,
+    warnings: record.warnings,
+    isStream: record.isStream,
+    isCacheHit: record.isCacheHit,
+    isAborted: record.isAborted,
   }
+  if (record.deployment !== undefined) fields.deployment = record.deployment
+  if (record.isOwnCopy) fields.isOwnCopy = true
+  return fields
 }
 
 /** Lists and errors are compared by identity: requests share them. */

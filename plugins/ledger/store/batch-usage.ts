@@ -31,10 +31,24 @@ export function sumUsage(placed: PlacedRecords, repeated: ReadonlySet<string>): 
 }
 
 function createSums(): Sums {
+  // Written out, because a batch of many callers has one for each record.
   return {
-    ...{ requests: 0, errors: 0, cache_hits: 0, unknown_costs: 0, input: 0, cached: 0, cache_write: 0 },
-    ...{ output: 0, reasoning: 0, cost: 0, ratings: 0, score: 0, cut_off: 0, invalid_tool_call: 0 },
-    ...{ schema_mismatch: 0, asked_again: 0 },
+    requests: 0,
+    errors: 0,
+    cache_hits: 0,
+    unknown_costs: 0,
+    input: 0,
+    cached: 0,
+    cache_write: 0,
+    output: 0,
+    reasoning: 0,
+    cost: 0,
+    ratings: 0,
+    score: 0,
+    cut_off: 0,
+    invalid_tool_call: 0,
+    schema_mismatch: 0,
+    asked_again: 0,
   }
 }
 

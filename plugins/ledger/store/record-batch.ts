@@ -54,36 +54,57 @@ export const FIGURES = {
 /** Numbers of a record. */
 export const WIDTH = 15
 
-/** Values without names are a third of the size. */
+/** Values without names are a third of the size. A batch of many callers has as many of these as records. */
 export function toSharedValues(fields: SharedFields, rules: number, warnings: number) {
-  const { userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error } = fields
-  const { provider, model, deployment = null, rulesPosition } = fields
-  const { isStream, isCacheHit, isAborted, isOwnCopy = false } = fields
   return [
-    [userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error],
-    [provider, model, deployment, rules, rulesPosition, warnings],
-    [isStream, isCacheHit, isAborted, isOwnCopy],
+    fields.userId,
+    fields.keyId,
+    fields.groups,
+    fields.endpoint,
+    fields.requestedModel,
+    fields.mode,
+    fields.reason,
+    fields.status,
+    fields.error,
+    fields.provider,
+    fields.model,
+    fields.deployment ?? null,
+    rules,
+    fields.rulesPosition,
+    warnings,
+    fields.isStream,
+    fields.isCacheHit,
+    fields.isAborted,
+    fields.isOwnCopy === true,
   ] as const
 }
 
 type SharedValues = ReturnType<typeof toSharedValues>
 
-function fromSharedValues(
-  [who, what, how]: SharedValues,
-  lists: readonly (readonly unknown[])[],
-): SharedFields {
-  const [userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error] = who
-  const [provider, model, deployment, ruleList, rulesPosition, warningList] = what
-  const [isStream, isCacheHit, isAborted, isOwnCopy] = how
-  // The casts are safe: `BatchEncoder` has written these numbers.
-  const rules = (lists[ruleList] ?? []) as LedgerRecord['rules']
-  const warnings = (lists[warningList] ?? []) as LedgerRecord['warnings']
-  return {
-    ...{ userId, keyId, groups, endpoint, requestedModel, mode, reason, status, error, provider, model },
-    ...{ rules, rulesPosition, warnings, isStream, isCacheHit, isAborted },
-    ...(deployment !== null && { deployment }),
-    ...(isOwnCopy && { isOwnCopy }),
+function fromSharedValues(values: SharedValues, lists: readonly (readonly unknown[])[]): SharedFields {
+  const fields: { -readonly [Field in keyof SharedFields]: SharedFields[Field] } = {
+    userId: values[0],
+    keyId: values[1],
+    groups: values[2],
+    endpoint: values[3],
+    requestedModel: values[4],
+    mode: values[5],
+    reason: values[6],
+    status: values[7],
+    error: values[8],
+    provider: values[9],
+    model: values[10],
+    // The casts are safe: `BatchEncoder` has written the numbers of the lists.
+    rules: (lists[values[12]] ?? []) as LedgerRecord['rules'],
+    rulesPosition: values[13],
+    warnings: (lists[values[14]] ?? []) as LedgerRecord['warnings'],
+    isStream: values[15],
+    isCacheHit: values[16],
+    isAborted: values[17],
   }
+  if (values[11] !== null) fields.deployment = values[11]
+  if (values[18]) fields.isOwnCopy = true
+  return fields
 }
 
 /** Reads what `BatchEncoder` has written. */
