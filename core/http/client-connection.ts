@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { Next } from 'koa'
 import {
   type ClientConnection,
   type ClientSession,
@@ -65,14 +64,13 @@ export class RequestsInFlight {
 
 /** Assigns the request id and the start time, and tracks whether the client disconnects early. */
 export function identifyRequests(requests: Pick<RequestsInFlight, 'add'>) {
-  return (ctx: GatewayContext, next: Next): Promise<void> => {
+  return (ctx: GatewayContext): void => {
     const requestId = newRequestId()
     const client = new HttpClientConnection(ctx.res)
     if (ctx.req instanceof MessageRequest) client.session = ctx.req.session
     Object.assign(ctx, { requestId, startedAt: performance.now(), client })
     ctx.res.setDefaultHeader('x-request-id', requestId)
     requests.add(client)
-    return next()
   }
 }
 
@@ -95,8 +93,9 @@ class HttpClientConnection implements ClientConnection {
   #controller: AbortController | undefined
 
   constructor(response: ServerResponse) {
-    response.once('close', () => this.#close(response.writableFinished))
-    response.once(INCOMPLETE_EVENT, () => this.#close(true))
+    // Not `once`, which takes more; the second time has no effect.
+    response.on('close', () => this.#close(response.writableFinished))
+    response.on(INCOMPLETE_EVENT, () => this.#close(true))
   }
 
   onAbort(notify: (reason: unknown) => void): () => void {

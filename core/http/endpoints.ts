@@ -1,4 +1,3 @@
-import compose from 'koa-compose'
 import {
   type Access,
   type Admission,
@@ -34,6 +33,7 @@ import { InterruptibleResponse } from './incomplete-response.ts'
 import { createBodyParser, createParamsParser, createQueryParser } from './parse-call.ts'
 import { type RawBodyReader, readTextBody } from './read-body.ts'
 import { sendEventStream, sendJsonText, sendJsonValue } from './send-response.ts'
+import { composeStages, type Stage, type Step, toMiddleware } from './steps.ts'
 
 /** Returns the operator who sent the request. Rejects requests of anybody who may not call the endpoint. */
 export type AuthenticateOperator = (
@@ -56,8 +56,8 @@ export type RecordRead = (
 
 export interface EndpointServices {
   /** Runs before endpoints for users. */
-  readonly admission: readonly GatewayMiddleware[]
-  readonly readBody: GatewayMiddleware
+  readonly admission: readonly Stage[]
+  readonly readBody: Step
   readonly readRawBody: RawBodyReader
   readonly authenticateOperator: AuthenticateOperator
   readonly recordRead: RecordRead
@@ -78,20 +78,19 @@ export function addAnthropicRequestId({ res, requestId }: Pick<GatewayContext, '
 
 type EnteredEndpoint = Pick<EndpointDescription, 'path' | 'access' | 'errorStyle' | 'tellsOwnTime'>
 
-/** Creates middleware that tells later middleware which endpoint serves the request. */
+/** Creates a step that tells the next ones which endpoint serves the request. */
 export function enterEndpoint(
   { path, access, errorStyle = 'general', tellsOwnTime }: EnteredEndpoint,
   { isInference = false } = {},
-): GatewayMiddleware {
+): Step {
   const endpoint = toRoutePath(path)
-  return (ctx, next) => {
+  return (ctx) => {
     ctx.endpoint = endpoint
     ctx.isInference = isInference
     ctx.access = access
     ctx.errorStyle = errorStyle
     if (errorStyle === 'anthropic') addAnthropicRequestId(ctx)
     if (tellsOwnTime && ctx.res instanceof InterruptibleResponse) ctx.res.timed = ctx
-    return next()
   }
 }
 
@@ -130,7 +129,7 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
       return respondWith(ctx, await endpoint.handle({ ...caller, ...common, params, query, body }))
     }
     if (hasBody) {
-      await readBody(ctx, noop)
+      await readBody(ctx)
       // Parsing a large body takes as long as validating it.
       if (isLargeBody(ctx)) await afterNextInput()
       await confirm()
@@ -157,9 +156,9 @@ export function composeEndpoint(endpoint: Endpoint, services: EndpointServices):
   }
 
   const isForUsers = access.type === 'user'
+  const stages = [{ before: enterEndpoint(endpoint) }, ...(isForUsers ? admission : [])]
   // The cast is safe: only the router calls endpoints, and it sets the path parameters.
-  const respond = handle as unknown as GatewayMiddleware
-  return compose([enterEndpoint(endpoint), ...(isForUsers ? admission : []), respond])
+  return toMiddleware(composeStages(stages, (ctx) => handle(ctx as RoutedContext)))
 }
 
 /**
@@ -214,8 +213,6 @@ function isLargeBody({ req: { headers } }: GatewayContext): boolean {
   } = headers
   return Number(length) > LARGE_BODY_BYTES || transfer !== undefined || encoding !== undefined
 }
-
-const noop = async () => undefined
 
 /** Returns the caller of an endpoint. Rejects if the caller may not call it. */
 async function identifyCaller(

@@ -153,8 +153,8 @@ export function errorBodySchema(style: ErrorStyle = 'general'): TSchema {
 }
 
 /**
- * Creates middleware that turns errors thrown by later middleware into error responses. Calls `onHandled` for
- * every request once the middleware chain has ended, whether it failed or not. `x-error-code` is one of
+ * Creates middleware that turns errors of the next steps into error responses. Calls `onHandled` for
+ * every request once the next steps have ended, whether they failed or not. `x-error-code` is one of
  * `errorCodes`: a code that no plugin has declared is sent as `refused`. Clients for which `readsDetail`
  * holds also get the message as `detail`.
  */

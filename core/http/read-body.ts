@@ -7,7 +7,6 @@ import { devNull } from 'node:os'
 import { PassThrough, pipeline, type Readable, Transform } from 'node:stream'
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { parse as parseJson } from '@hapi/bourne'
-import type { Next } from 'koa'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
 import { createBackgroundYield } from '../util/cooperative-yield.ts'
 import { countValues, hasMoreValues, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json.ts'
@@ -15,6 +14,7 @@ import { lazy } from '../util/lazy.ts'
 import type { keepReceived } from '../util/received-json.ts'
 import { createSharedQuota, type QuotaLimits } from '../util/shared-quota.ts'
 import { MessageRequest } from './message-request.ts'
+import type { Step } from './steps.ts'
 
 /** Smaller bodies are not counted: they take less memory than the rest of their requests. */
 const MIN_COUNTED_BYTES = 16 * 1024
@@ -93,12 +93,11 @@ function createQuotaError(isOfUser: boolean): GatewayError {
 const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATCH']
 
 /**
- * Creates middleware that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
+ * Creates a step that reads a JSON body of at most `limit` bytes into `ctx.request.body`, which stays
  * undefined if none was sent, or an empty one. The content type is ignored: every body is read as JSON.
- * `quota` counts what is read. `keep` is called with an uncompressed body and its bytes, and what
- * it returns when the response has ended.
+ * `quota` counts bytes. `keep` gets an uncompressed body and its bytes; what it returns is called at the end.
  */
-export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof keepReceived) {
+export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof keepReceived): Step {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
 
   async function read(ctx: GatewayContext): Promise<void> {
@@ -112,7 +111,7 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     if (encoding === undefined && length !== undefined) counted.raise(Number(length))
     const decompressed = encoding === undefined ? undefined : decompress(ctx.req, encoding, counted)
     if (headers.expect !== undefined) sendContinue(ctx)
-    if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
+    if (decompressed === undefined) return await readPlainBody(ctx, limit, counted, keep)
     const stopWaiting = waitForEnd(ctx)
     try {
       await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
@@ -122,12 +121,14 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
   }
 
-  return (ctx: GatewayContext, next: Next): Promise<void> => {
+  return async (ctx) => {
     ctx.admittedAt = performance.now()
-    return read(ctx).then(next, (error: unknown) => {
+    try {
+      await read(ctx)
+    } catch (error) {
       ctx.req.unpipe()
       throw toBodyError(error, limit)
-    })
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import { API_KEY_PREFIX } from '../util/ids.ts'
 import { lazy } from '../util/lazy.ts'
 import { addAnthropicRequestId, toRoutePath } from './endpoints.ts'
 import { pathNotFoundError } from './parse-call.ts'
+import type { Step } from './steps.ts'
 
 type GatewayRouter = Router<DefaultState, GatewayFields>
 
@@ -168,9 +169,9 @@ function hides(earlier: Route, { method, path }: Route): boolean {
 const ENCODED_UNRESERVED = /%(?:2[DE]|3\d|4[1-9A-F]|5[0-9AF]|6[1-9A-F]|7[0-9AE])/gi
 
 /** Decodes unreserved characters in the path, so that `/v1/%6dodels` is `/v1/models`. */
-export const normalizePath: GatewayMiddleware = (ctx, next) => {
-  if (ctx.path.includes('%')) ctx.path = ctx.path.replace(ENCODED_UNRESERVED, decodeURIComponent)
-  return next()
+export const normalizePath: Step = (ctx) => {
+  const { path } = ctx
+  if (path.includes('%')) ctx.path = path.replace(ENCODED_UNRESERVED, decodeURIComponent)
 }
 
 /** True for the paths of Anthropic's API, whether something is served there or not. */
@@ -191,7 +192,7 @@ interface MatchedRoute {
 export function rejectUnmatched(
   { hasPath }: Pick<Routes, 'hasPath'>,
   admit: (request: Admission) => Promise<void>,
-): GatewayMiddleware {
+): Step {
   function reject(ctx: GatewayContext): never {
     // Set by @koa/router, but missing from Koa's types.
     const { matched = [] } = ctx as { matched?: readonly MatchedRoute[] }
@@ -237,21 +238,20 @@ const RESOURCE =
  * rules, restrictions and limits apply. The query parameter `api-version` has no meaning here. See
  * docs/decisions/http.md, "Paths of Azure OpenAI are rewritten before anything looks at them".
  */
-export const rewriteAzurePath: GatewayMiddleware = (ctx, next) => {
-  if (!ctx.path.startsWith('/openai/')) return next()
+export const rewriteAzurePath: Step = (ctx) => {
+  if (!ctx.path.startsWith('/openai/')) return
   const [, deployment, path] = DEPLOYMENT.exec(ctx.path) ?? [
     undefined,
     undefined,
     RESOURCE.exec(ctx.path)?.[1],
   ]
   const model = deployment === undefined ? undefined : decode(deployment)
-  if (path === undefined || (deployment !== undefined && model === undefined)) return next()
+  if (path === undefined || (deployment !== undefined && model === undefined)) return
   if (model !== undefined) ctx.deployment = model
   ctx.path = `/v1${path}`
   const query = new URLSearchParams(ctx.querystring)
   query.delete('api-version')
   ctx.querystring = query.toString()
-  return next()
 }
 
 /** Undefined for a malformed encoding. */

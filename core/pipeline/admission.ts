@@ -1,15 +1,15 @@
-import type { Admission, GatewayMiddleware, PluginParts } from '../contract/index.ts'
-import { chain } from '../util/maybe-promise.ts'
+import type { Admission } from '../contract/index.ts'
+import type { Stage } from '../http/steps.ts'
 import type { PluginStep } from './load.ts'
 
 /**
- * Returns the middleware of the phase `admit` in the listed order: the plugins' `admit` functions, and
+ * Returns the stages of the phase `admit` in the listed order: the plugins' `admit` functions, and
  * third-party middleware, which also sees the response.
  */
-export function composeAdmission(steps: readonly PluginStep[]): readonly GatewayMiddleware[] {
+export function composeAdmission(steps: readonly PluginStep[]): readonly Stage[] {
   return steps.flatMap(({ parts: { admit, middleware } }) => [
-    ...(admit ? [toAdmitMiddleware(admit)] : []),
-    ...(middleware ? [middleware] : []),
+    ...(admit ? [{ before: admit }] : []),
+    ...(middleware ? [{ around: middleware }] : []),
   ])
 }
 
@@ -21,10 +21,6 @@ export function composeUnmatchedAdmission(
   return async (request) => {
     for (const admit of admits) await admit(request)
   }
-}
-
-function toAdmitMiddleware(admit: NonNullable<PluginParts['admit']>): GatewayMiddleware {
-  return (ctx, next) => chain(admit(ctx), next)
 }
 
 /** True if code outside this repository may observe or change responses. */

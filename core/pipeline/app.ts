@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import Koa from 'koa'
+import type Koa from 'koa'
 import type { Logger } from 'pino'
 import { type EndpointDescription, GatewayError, type GatewayMiddleware } from '../contract/index.ts'
 import type { FindKnownRequest } from '../http/change-headers.ts'
@@ -7,6 +7,7 @@ import { identifyRequests, type RequestsInFlight } from '../http/client-connecti
 import { type CorsSettings, createCorsMiddleware } from '../http/cors.ts'
 import { type AuthenticateOperator, composeEndpoint, type RecordRead } from '../http/endpoints.ts'
 import { createLogReplacedError, handleErrors, logResponseErrors } from '../http/errors.ts'
+import { GatewayApp } from '../http/gateway-app.ts'
 import { createProbes, PROBES, type Readiness } from '../http/probes.ts'
 import { createBodyReader, createRawBodyReader } from '../http/read-body.ts'
 import { logRequests, notifyObservers } from '../http/request-observers.ts'
@@ -19,6 +20,7 @@ import {
   rewriteAzurePath,
 } from '../http/routes.ts'
 import { installLazyBodies, isBodyLazy, sendLazyBody } from '../http/send-response.ts'
+import { composeStages, type Stage, type Step, toMiddleware } from '../http/steps.ts'
 import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { toError } from './guard-phase.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
@@ -56,10 +58,7 @@ export function createRouteApp(parts: AppParts): Koa {
 /** Creates an application with the endpoints of one listener. */
 function createBaseApp(parts: AppParts, listener: Listener): Koa {
   const { steps, logger, cors } = parts
-  const app = new Koa()
   const hasMiddleware = hasThirdPartyMiddleware(steps)
-  if (hasMiddleware) installLazyBodies(app)
-  logResponseErrors(app, logger)
   const observers = [logRequests(logger), ...steps.flatMap(({ parts }) => parts.observe ?? [])]
   const onHandled = notifyObservers(observers, parts.requests, logger)
   const routes = createRoutes()
@@ -67,28 +66,31 @@ function createBaseApp(parts: AppParts, listener: Listener): Koa {
   const inferenceRoutes = addInferenceEndpoints(routes, parts, listener)
   addDeclaredEndpoints(routes, parts, listener)
   parts.onceServing(routes.prepare)
-  const middleware: readonly GatewayMiddleware[] = [
-    ...(hasMiddleware ? [sendLazyBody] : []),
-    identifyRequests(parts.requests),
-    handleErrors(logger, collectErrorCodes(steps), onHandled, parts.readsDetail),
-    ...(cors.origins.length > 0 ? [createCorsMiddleware(cors)] : []),
-    normalizePath,
-    rewriteAzurePath,
-    refuseIfReplaced(parts.logState),
-    dispatchInference(inferenceRoutes),
-    routes.dispatch,
-    rejectUnmatched(routes, composeUnmatchedAdmission(steps)),
+  const stages: readonly Stage[] = [
+    ...(hasMiddleware ? [{ around: sendLazyBody }] : []),
+    { before: identifyRequests(parts.requests) },
+    { around: handleErrors(logger, collectErrorCodes(steps), onHandled, parts.readsDetail) },
+    ...(cors.origins.length > 0 ? [{ around: createCorsMiddleware(cors) }] : []),
+    { before: normalizePath },
+    { before: rewriteAzurePath },
+    { before: refuseIfReplaced(parts.logState) },
   ]
-  for (const step of middleware) app.use(step as Koa.Middleware)
+  const others = composeStages(
+    [{ around: routes.dispatch }],
+    rejectUnmatched(routes, composeUnmatchedAdmission(steps)),
+  )
+  const app = new GatewayApp(composeStages(stages, dispatchInference(inferenceRoutes, others)))
+  if (hasMiddleware) installLazyBodies(app)
+  logResponseErrors(app, logger)
   return app
 }
 
 const PROBE_PATHS = new Set(PROBES.map(({ path }) => path))
 
 /** Responds to everything but the probes with 503 once the event log was replaced. */
-function refuseIfReplaced(logState: Readiness['logState']): GatewayMiddleware {
-  return (ctx, next) => {
-    if (logState() !== 'replaced' || PROBE_PATHS.has(ctx.path)) return next()
+function refuseIfReplaced(logState: Readiness['logState']): Step {
+  return (ctx) => {
+    if (logState() !== 'replaced' || PROBE_PATHS.has(ctx.path)) return
     if (isAnthropicPath(ctx.path)) ctx.errorStyle = 'anthropic'
     throw createLogReplacedError()
   }
@@ -144,13 +146,13 @@ function addInferenceEndpoints(
   routes: Routes,
   parts: AppParts,
   listener: Listener,
-): ReadonlyMap<string, GatewayMiddleware> {
-  const handlers = new Map<string, GatewayMiddleware>()
+): ReadonlyMap<string, Step> {
+  const handlers = new Map<string, Step>()
   for (const inference of listInferenceEndpoints(parts.steps)) {
     const { owner, endpoint } = inference
     if ((endpoint.listener ?? 'main') !== listener) continue
     const handle = composeInference(inference, parts)
-    routes.add(owner, endpoint, handle)
+    routes.add(owner, endpoint, toMiddleware(handle))
     handlers.set(endpoint.path, handle)
   }
   return handlers
@@ -159,15 +161,15 @@ function addInferenceEndpoints(
 /**
  * Dispatches inference requests by exact path. They are nearly all of the traffic, and the router, which
  * knows these paths too, would try one pattern after the other. See docs/decisions/http.md, "Common requests
- * take a short path, unusual ones the libraries' own".
+ * take a short path, unusual ones the libraries' own". `others` serves the other requests.
  */
-function dispatchInference(handlers: ReadonlyMap<string, GatewayMiddleware>): GatewayMiddleware {
-  return (ctx, next) => {
+function dispatchInference(handlers: ReadonlyMap<string, Step>, others: Step): Step {
+  return (ctx) => {
     const handle = ctx.method === 'POST' ? handlers.get(ctx.path) : undefined
-    if (handle === undefined) return next()
+    if (handle === undefined) return others(ctx)
     // Middleware of packages looks for the fields that the router sets.
     if (isBodyLazy(ctx))
       Object.assign(ctx, { _matchedRoute: ctx.path, routerPath: ctx.path, captures: [], params: {} })
-    return handle(ctx, next)
+    return handle(ctx)
   }
 }

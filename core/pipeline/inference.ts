@@ -1,4 +1,3 @@
-import compose from 'koa-compose'
 import {
   type Account,
   type Admission,
@@ -6,7 +5,6 @@ import {
   type EndedExchange,
   type GatewayContext,
   GatewayError,
-  type GatewayMiddleware,
   type Host,
   isJsonObject,
   type JsonObject,
@@ -20,6 +18,7 @@ import {
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
 import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
+import { composeStages, type Step } from '../http/steps.ts'
 import { chain, isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
 import { keepReceived } from '../util/received-json.ts'
 import { composeAdmission } from './admission.ts'
@@ -63,28 +62,27 @@ type Positions = Pick<CallerSnapshot, 'policyPosition'> & {
 }
 
 /**
- * Composes the middleware of one inference endpoint: the way of a request from its headers to its response,
- * in five steps. In each phase the plugins run in the order in which they are listed. The middleware is
- * composed once, here: the router would compose it again for every request.
+ * Composes the way of a request to one inference endpoint, from its headers to its response, once at the
+ * start. In each phase the plugins run in the order in which they are listed.
  */
 export function composeInference(
   { endpoint, dialect, isBuiltIn }: InferenceEndpoint,
   parts: InferenceParts,
-): GatewayMiddleware {
+): Step {
   const { steps, bodyLimit, bodyQuota } = parts
   const recordFailure = createFailureRecorder(dialect, parts.costOf, list(steps, 'rejected'))
   // By the headers alone. Middleware of packages has its place among the plugins.
-  const admit = [enterEndpoint(endpoint, { isInference: true }), ...composeAdmission(steps)]
+  const admit = [{ before: enterEndpoint(endpoint, { isInference: true }) }, ...composeAdmission(steps)]
   // The body, as a canonical request with the caller's account and rules.
   const readBody = createBodyReader(bodyLimit, bodyQuota, isBuiltIn ? keepReceived : undefined)
-  const read = [readBody, openExchange(dialect, parts, recordFailure)]
   // Rules, limits and the route.
   const decide = inTurn([...list(steps, 'decide'), ...toSentStep(dialect), ...list(steps, 'confirm')])
-  // Waits for the reply, lets plugins inspect it, and sends it in the client's format.
-  const write = respond(dialect, parts, recordFailure)
   // Each plugin around the next one; the last one, dispatch, calls the provider.
-  const reply = toReplyOnion(dialect, steps)
-  return compose([...admit, ...read, decide, write, ...reply])
+  const produce = toReplyOnion(dialect, steps)
+  // Waits for the reply, lets plugins inspect it, and sends it in the client's format.
+  const write = respond(dialect, parts, produce, recordFailure)
+  const answer: Step = (ctx) => chain(decide(ctx.exchange), () => write(ctx))
+  return composeStages([...admit, { before: readBody }], openExchange(dialect, parts, answer, recordFailure))
 }
 
 /** Returns one phase of all plugins that have it, in the listed order. */
@@ -119,27 +117,34 @@ function createFailureRecorder(
 }
 
 /**
- * Parses the body in the client's format and snapshots the caller's account and rules. If the request fails
- * before its reply is sent, notifies the plugins before the error is answered.
+ * Parses the body in the client's format, snapshots the caller's account and rules, and answers. If the
+ * request fails before its reply is sent, notifies the plugins before the error is answered.
  */
 function openExchange(
   dialect: Dialect,
   { callers }: InferenceParts,
+  answer: Step,
   recordFailure: RecordFailure,
-): GatewayMiddleware {
+): Step {
   async function reject(ctx: GatewayContext, exchange: OpenExchange, thrown: unknown): Promise<never> {
     const error = await recordFailure(ctx, exchange, thrown)
     if (exchange.request.stream && GatewayError.isInstance(error))
       ctx.errorStream = dialect.writeStreamedError?.(error, exchange)
     throw error
   }
-  return (ctx, next) => {
+  return (ctx) => {
     const account = requireAccount(ctx)
     ctx.confirmAccount?.(account)
     const created = createExchange(dialect, requestedBody(ctx), ctx, callers.snapshot(account))
     return chain(created, (exchange) => {
       ctx.exchange = exchange
-      return next().catch((error: unknown) => reject(ctx, exchange, error))
+      try {
+        const answered = answer(ctx)
+        if (!isPromiseLike(answered)) return
+        return answered.then(undefined, (error: unknown) => reject(ctx, exchange, error))
+      } catch (error) {
+        return reject(ctx, exchange, error)
+      }
     })
   }
 }
@@ -244,8 +249,7 @@ function listDefaulted(
 
 type Decide = NonNullable<PluginParts['decide']>
 
-/** Runs functions in turn. A middleware for each would take a promise and a function per request. */
-function inTurn(decides: readonly Decide[]): GatewayMiddleware {
+function inTurn(decides: readonly Decide[]): (exchange: OpenExchange) => MaybePromise<void> {
   function run(exchange: OpenExchange, from: number): MaybePromise<void> {
     for (let index = from; index < decides.length; index++) {
       const decided = decides[index]?.(exchange)
@@ -253,7 +257,7 @@ function inTurn(decides: readonly Decide[]): GatewayMiddleware {
     }
     exchange.decidedAt = performance.now()
   }
-  return ({ exchange }, next) => chain(run(exchange, 0), next)
+  return (exchange) => run(exchange, 0)
 }
 
 function toSentStep({ toSentRequest }: Dialect): readonly Decide[] {
@@ -265,49 +269,51 @@ function toSentStep({ toSentRequest }: Dialect): readonly Decide[] {
   ]
 }
 
-/** Koa's types know middleware without a result only. */
-function toReplyOnion(dialect: Dialect, steps: readonly PluginStep[]): readonly GatewayMiddleware[] {
-  const confirms = list(steps, 'confirm').map(toConfirmMiddleware)
-  const layers = [
-    ...toOwnReplyMiddleware(dialect),
-    ...steps.flatMap(({ parts: { reply }, isBuiltIn }) => {
-      if (reply === undefined) return []
-      // A package may change the request before it calls `next`.
-      return isBuiltIn ? [toReplyMiddleware(reply)] : [toReplyMiddleware(reply), ...confirms]
-    }),
-    rejectUnanswered,
-  ]
-  return layers as unknown as readonly GatewayMiddleware[]
+/** Produces a reply. Rejects if it fails. */
+type ProduceReply = (exchange: OpenExchange) => Promise<Reply>
+
+/** Puts each `reply` around those of the plugins listed later. */
+function toReplyOnion({ answer }: Dialect, steps: readonly PluginStep[]): ProduceReply {
+  const confirms = list(steps, 'confirm')
+  let produce = rejectUnanswered
+  for (const { parts, isBuiltIn } of steps.toReversed()) {
+    if (parts.reply === undefined) continue
+    // A package may change the request before it calls `next`.
+    const inner = isBuiltIn ? produce : confirms.reduceRight(confirmFirst, produce)
+    produce = toLayer(parts.reply, inner)
+  }
+  return answer === undefined ? produce : answerFirst(answer, produce)
 }
 
-function toOwnReplyMiddleware({ answer }: Dialect): readonly ReplyMiddleware[] {
-  if (answer === undefined) return []
-  return [
-    (ctx, next) => {
-      const exchange: OpenExchange = ctx.exchange
-      const reply = answer(exchange)
-      return reply === undefined ? next() : acceptReply(exchange, reply)
-    },
-  ]
+function answerFirst(answer: NonNullable<Dialect['answer']>, others: ProduceReply): ProduceReply {
+  return async (exchange) => {
+    const reply = answer(exchange)
+    return reply === undefined ? others(exchange) : acceptReply(exchange, reply)
+  }
 }
 
-/** A layer of the onion. `next()` resolves with the reply of the layers inside, as Koa's does not. */
-type ReplyMiddleware = (ctx: GatewayContext, next: () => Promise<Reply>) => MaybePromise<Reply>
-
-function toConfirmMiddleware(confirm: NonNullable<PluginParts['confirm']>): ReplyMiddleware {
-  return ({ exchange }, next) => chain(confirm(exchange), next)
+function confirmFirst(inner: ProduceReply, confirm: NonNullable<PluginParts['confirm']>): ProduceReply {
+  return async (exchange) => {
+    await confirm(exchange)
+    return inner(exchange)
+  }
 }
 
-function toReplyMiddleware(answer: NonNullable<PluginParts['reply']>): ReplyMiddleware {
-  return ({ exchange }, next) => {
+/** A plugin calls its `next` at most once: packages get an error the second time. */
+function toLayer(answer: NonNullable<PluginParts['reply']>, produce: ProduceReply): ProduceReply {
+  return (exchange) => {
     let inner: Promise<Reply> | undefined
-    const replied = answer(exchange, () => {
-      inner = next()
-      return inner
-    })
-    // Most plugins pass on the reply of those inside, which is that of the exchange already.
-    if (replied === inner && inner !== undefined) return inner
-    return chain(replied, (reply): MaybePromise<Reply> => acceptReply(exchange, reply))
+    try {
+      const replied = answer(exchange, () => {
+        inner = produce(exchange)
+        return inner
+      })
+      // Most plugins pass on the reply of those inside, which is that of the exchange already.
+      if (replied === inner && inner !== undefined) return inner
+      return Promise.resolve(replied).then((reply) => acceptReply(exchange, reply))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 }
 
@@ -323,7 +329,7 @@ function acceptReply(exchange: OpenExchange, reply: Reply | undefined): Reply {
   return reply
 }
 
-const rejectUnanswered: ReplyMiddleware = () => {
+const rejectUnanswered: ProduceReply = async () => {
   const message = 'No plugin produced a reply. Add "dispatch" to the list of plugins.'
   throw new GatewayError('internal_error', message)
 }

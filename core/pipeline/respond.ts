@@ -2,7 +2,6 @@ import {
   type Dialect,
   type EndedExchange,
   type GatewayContext,
-  type GatewayMiddleware,
   type Host,
   type MaybePromise,
   type PluginParts,
@@ -12,6 +11,7 @@ import {
   type ReplyTransform,
 } from '../contract/index.ts'
 import { createResponseSender, type KeepAlives } from '../http/send-response.ts'
+import type { Step } from '../http/steps.ts'
 import { chain } from '../util/maybe-promise.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
@@ -44,8 +44,9 @@ export interface ResponderParts {
 export function respond(
   dialect: Dialect,
   { steps, costOf, keepAlives }: ResponderParts,
+  produce: (exchange: OpenExchange) => Promise<Reply>,
   recordFailure: RecordFailure,
-): GatewayMiddleware {
+): Step {
   const inspectors = steps
     .map(({ parts }) => parts)
     .filter(({ inspect, confirmReply }) => inspect !== undefined || confirmReply !== undefined)
@@ -59,12 +60,13 @@ export function respond(
     else return chain(dialect.writeWhole(exchange, ctx), (body) => sender.sendWhole(ctx, body))
   }
 
-  return (ctx, next) => {
+  return (ctx) => {
     const { exchange } = ctx
-    const replied = next().then((reply: Reply) => inspectReply(exchange, reply, inspectors, costOf))
+    const inspect = (reply: Reply) => inspectReply(exchange, reply, inspectors, costOf)
     // WebSocket connections have pings of their own.
     if (exchange.request.stream !== true || ctx.client.session !== undefined)
-      return replied.then((exchange) => write(ctx, exchange))
+      return produce(exchange).then((reply) => chain(inspect(reply), (replied) => write(ctx, replied)))
+    const replied = produce(exchange).then(inspect)
     return new Promise((resolve, reject) => {
       let isLate = false
       const onSilence = () => {

@@ -1,0 +1,45 @@
+import type { GatewayContext, GatewayMiddleware } from '../contract/index.ts'
+import { isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
+
+/** What happens to a request. Throws, or rejects, to refuse it. */
+export type Step = (ctx: GatewayContext) => MaybePromise<void>
+
+/** A step before the next ones, or Koa middleware around them. */
+export type Stage = { readonly before: Step } | { readonly around: GatewayMiddleware }
+
+/**
+ * Composes stages and what comes last to one step, when the gateway starts. Most requests wait twice, for the
+ * body and for the provider, so most stages are plain calls: Koa's way takes a function and two promises for
+ * each. That middleware calls `next` once is up to itself, and checked for that of packages.
+ */
+export function composeStages(stages: readonly Stage[], last: Step): Step {
+  const place = stages.findIndex((stage) => 'around' in stage)
+  const steps = stages.slice(0, place < 0 ? stages.length : place)
+  const before = steps.flatMap((stage) => ('before' in stage ? [stage.before] : []))
+  const stage = stages[place]
+  if (stage === undefined || !('around' in stage)) return inTurn([...before, last])
+  const { around } = stage
+  const rest = composeStages(stages.slice(place + 1), last)
+  return inTurn([...before, (ctx) => around(ctx, () => callAsync(rest, ctx))])
+}
+
+/** Returns the same as Koa middleware that does not call `next`. */
+export function toMiddleware(step: Step): GatewayMiddleware {
+  return (ctx) => callAsync(step, ctx)
+}
+
+async function callAsync(step: Step, ctx: GatewayContext): Promise<void> {
+  return step(ctx)
+}
+
+function inTurn(steps: readonly Step[]): Step {
+  const last = steps.length - 1
+  function run(ctx: GatewayContext, from: number): MaybePromise<void> {
+    for (let index = from; index <= last; index++) {
+      const done = steps[index]?.(ctx)
+      if (!isPromiseLike(done)) continue
+      return index === last ? done : Promise.resolve(done).then(() => run(ctx, index + 1))
+    }
+  }
+  return (ctx) => run(ctx, 0)
+}
