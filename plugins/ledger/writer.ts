@@ -156,16 +156,17 @@ export class LedgerWriter {
     this.#logger.error({ requestId, reason }, 'a request cannot be recorded')
     if (record === undefined) return
     this.#bare.add(requestId)
-    this.add(toBareRecord(record))
+    if (!this.add(toBareRecord(record))) this.#bare.delete(requestId)
   }
 
-  /** Replaces a record that waits. One that is on disk stays. */
+  /** Replaces a record that waits, but not its prompt. One that is on disk stays. */
   replace(record: LedgerRecord): void {
     if (this.#bare.has(record.requestId)) return
     for (const { encoder } of this.#batches) {
       const index = encoder.requestIds.indexOf(record.requestId)
-      // The prompt is the same.
-      if (index !== -1) encoder.replace(index, { ...record, prompt: encoder.recordAt(index).prompt })
+      if (index === -1) continue
+      encoder.replace(index, { ...record, prompt: encoder.promptAt(index) })
+      return
     }
   }
 
@@ -269,16 +270,15 @@ export class LedgerWriter {
   /** Returns the ids of what is written. Others get another chance, without most of their fields. */
   #rejectAll(rejected: readonly RejectedRecord[], { encoder }: Batch): readonly string[] {
     const { requestIds } = encoder
-    const lost = new Set<string>()
-    for (const each of rejected) {
-      lost.add(each.requestId)
-      const index = requestIds.indexOf(each.requestId)
-      const isBare = this.#bare.delete(each.requestId)
-      this.reject(each, isBare || index === -1 ? undefined : encoder.recordAt(index))
-    }
-    if (this.#bare.size > 0)
-      for (const requestId of requestIds) if (!lost.has(requestId)) this.#bare.delete(requestId)
-    return lost.size === 0 ? requestIds : requestIds.filter((requestId) => !lost.has(requestId))
+    if (rejected.length === 0 && this.#bare.size === 0) return requestIds
+    const isRejected = new Map(rejected.map((each) => [each.requestId, each]))
+    const batch = rejected.length > 0 ? encoder.decode() : undefined
+    return requestIds.filter((requestId, index) => {
+      const isBare = this.#bare.delete(requestId)
+      const found = isRejected.get(requestId)
+      if (found !== undefined) this.reject(found, isBare ? undefined : batch?.recordAt(index))
+      return found === undefined
+    })
   }
 
   #endFlushes(upTo: number): void {

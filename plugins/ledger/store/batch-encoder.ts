@@ -3,6 +3,7 @@ import {
   decodeRecords,
   type EncodedRecords,
   FIGURES,
+  type RecordBatch,
   type RecordExtras,
   type SharedFields,
   toSharedValues,
@@ -53,8 +54,16 @@ export class BatchEncoder {
     this.#put(index, record)
   }
 
-  recordAt(index: number): LedgerRecord {
-    return decodeRecords(this.encode()).recordAt(index)
+  /** Reads the prompt of one record. */
+  promptAt(index: number): LedgerRecord['prompt'] {
+    const text = this.#extras.get(index)
+    // The cast is safe: `#put` has written it.
+    return text === undefined ? null : ((JSON.parse(text) as RecordExtras).prompt ?? null)
+  }
+
+  /** Reads all records, which takes milliseconds. */
+  decode(): RecordBatch {
+    return decodeRecords(this.encode())
   }
 
   encode(): EncodedRecords {
