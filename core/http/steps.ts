@@ -1,5 +1,5 @@
 import type { GatewayContext, GatewayMiddleware } from '../contract/index.ts'
-import { isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
+import { inTurn, type MaybePromise } from '../util/maybe-promise.ts'
 
 /** What happens to a request. Throws, or rejects, to refuse it. */
 export type Step = (ctx: GatewayContext) => MaybePromise<void>
@@ -30,16 +30,4 @@ export function toMiddleware(step: Step): GatewayMiddleware {
 
 async function callAsync(step: Step, ctx: GatewayContext): Promise<void> {
   return step(ctx)
-}
-
-function inTurn(steps: readonly Step[]): Step {
-  const last = steps.length - 1
-  function run(ctx: GatewayContext, from: number): MaybePromise<void> {
-    for (let index = from; index <= last; index++) {
-      const done = steps[index]?.(ctx)
-      if (!isPromiseLike(done)) continue
-      return index === last ? done : Promise.resolve(done).then(() => run(ctx, index + 1))
-    }
-  }
-  return (ctx) => run(ctx, 0)
 }

@@ -19,7 +19,7 @@ import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
 import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { composeStages, type Step } from '../http/steps.ts'
-import { chain, isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
+import { chain, inTurn, isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
 import { keepReceived } from '../util/received-json.ts'
 import { composeAdmission } from './admission.ts'
 import type { PluginStep } from './load.ts'
@@ -76,7 +76,8 @@ export function composeInference(
   // The body, as a canonical request with the caller's account and rules.
   const readBody = createBodyReader(bodyLimit, bodyQuota, isBuiltIn ? keepReceived : undefined)
   // Rules, limits and the route.
-  const decide = inTurn([...list(steps, 'decide'), ...toSentStep(dialect), ...list(steps, 'confirm')])
+  const decides = [...list(steps, 'decide'), ...toSentStep(dialect), ...list(steps, 'confirm')]
+  const decide = inTurn<OpenExchange>([...decides, noteDecided])
   // Each plugin around the next one; the last one, dispatch, calls the provider.
   const produce = toReplyOnion(dialect, steps)
   // Waits for the reply, lets plugins inspect it, and sends it in the client's format.
@@ -249,15 +250,8 @@ function listDefaulted(
 
 type Decide = NonNullable<PluginParts['decide']>
 
-function inTurn(decides: readonly Decide[]): (exchange: OpenExchange) => MaybePromise<void> {
-  function run(exchange: OpenExchange, from: number): MaybePromise<void> {
-    for (let index = from; index < decides.length; index++) {
-      const decided = decides[index]?.(exchange)
-      if (isPromiseLike(decided)) return Promise.resolve(decided).then(() => run(exchange, index + 1))
-    }
-    exchange.decidedAt = performance.now()
-  }
-  return (exchange) => run(exchange, 0)
+function noteDecided(exchange: OpenExchange): void {
+  exchange.decidedAt = performance.now()
 }
 
 function toSentStep({ toSentRequest }: Dialect): readonly Decide[] {

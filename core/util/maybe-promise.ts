@@ -24,3 +24,18 @@ export function chain<Value, Result>(
 export function isPromiseLike<Value>(value: MaybePromise<Value>): value is Promise<Value> {
   return typeof (value as { readonly then?: unknown } | undefined | null)?.then === 'function'
 }
+
+/** Composes functions to one that calls them in turn, each when the one before has ended. */
+export function inTurn<Value>(
+  calls: readonly ((value: Value) => MaybePromise<void>)[],
+): (value: Value) => MaybePromise<void> {
+  const last = calls.length - 1
+  function run(value: Value, from: number): MaybePromise<void> {
+    for (let index = from; index <= last; index++) {
+      const done = calls[index]?.(value)
+      if (!isPromiseLike(done)) continue
+      return index === last ? done : Promise.resolve(done).then(() => run(value, index + 1))
+    }
+  }
+  return (value) => run(value, 0)
+}
