@@ -4,9 +4,9 @@ import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { type EventLog, optional, type Plugin } from '../../core/contract/index.ts'
 import { withAppendMetrics } from '../../core/event-log/instrument-log.ts'
+import { BodyQuota } from '../../core/http/body-quota.ts'
 import { createClientAddressResolver } from '../../core/http/client-address.ts'
 import { RequestsInFlight } from '../../core/http/client-connection.ts'
-import { createBodyQuota } from '../../core/http/read-body.ts'
 import { KeepAlives } from '../../core/http/send-response.ts'
 import { buildSecurityHeaders } from '../../core/http/server/default-headers.ts'
 import { listen, type ServerOptions } from '../../core/http/server/hardened-server.ts'
@@ -221,7 +221,7 @@ export async function startGateway(
       steps: pipeline.steps,
       callers: { snapshot: createCallerSnapshots(state) },
       bodyLimit: settings.limits.body_bytes,
-      bodyQuota: createBodyQuota(findBodyLimits(settings)),
+      bodyQuota: new BodyQuota(findBodyLimits(settings)),
       keepAlives: new KeepAlives(settings.timeouts.stream_keep_alive_ms),
       costOf: providers.costOf,
       cors: settings.cors,

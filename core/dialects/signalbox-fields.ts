@@ -28,7 +28,8 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
   }
   if (target?.deployment !== undefined) fields.deployment = target.deployment
   if (costUsd !== undefined) fields.cost_usd = costUsd
-  Object.assign(fields, AddedFields.of(exchange))
+  const added = AddedFields.of(exchange)
+  if (added !== undefined) Object.assign(fields, added)
   const { version = 0, probability = null } = route?.router ?? {}
   if (version > 0) fields.router = { version, p: probability }
   if (route?.kept !== undefined) fields.kept_for_prompt_cache = showKept(route.kept)

@@ -6,7 +6,7 @@ import {
   GatewayError,
 } from '../contract/index.ts'
 import { newRequestId } from '../util/ids.ts'
-import { INCOMPLETE_EVENT } from './incomplete-response.ts'
+import type { ResponseClient } from './incomplete-response.ts'
 import { MessageRequest } from './message-request.ts'
 import { RequestWaits } from './own-time.ts'
 
@@ -62,14 +62,21 @@ export class RequestsInFlight {
   }
 }
 
+/** What a request has from the beginning. */
+type Identity = {
+  -readonly [Field in 'requestId' | 'startedAt' | 'client']: GatewayContext[Field]
+}
+
 /** Assigns the request id and the start time, and tracks whether the client disconnects early. */
 export function identifyRequests(requests: Pick<RequestsInFlight, 'add'>) {
   return (ctx: GatewayContext): void => {
-    const requestId = newRequestId()
     const client = new HttpClientConnection(ctx.res)
     if (ctx.req instanceof MessageRequest) client.session = ctx.req.session
-    Object.assign(ctx, { requestId, startedAt: performance.now(), client })
-    ctx.res.setDefaultHeader('x-request-id', requestId)
+    const identified: Identity = ctx
+    identified.requestId = newRequestId()
+    identified.startedAt = performance.now()
+    identified.client = client
+    ctx.res.setDefaultHeader('x-request-id', ctx.requestId)
     requests.add(client)
   }
 }
@@ -81,7 +88,7 @@ const NO_LISTENERS: readonly [] = []
  * The client connection behind an HTTP response. See docs/decisions/http.md, "Client disconnects are tracked
  * by an object of our own, not an AbortSignal".
  */
-class HttpClientConnection implements ClientConnection {
+class HttpClientConnection implements ClientConnection, ResponseClient {
   isAborted = false
   readonly waiting = new RequestWaits()
   session: ClientSession | undefined
@@ -92,15 +99,15 @@ class HttpClientConnection implements ClientConnection {
   #closeListeners: readonly (() => void)[] = NO_LISTENERS
   #controller: AbortController | undefined
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse & { client?: ResponseClient | undefined }) {
+    response.client = this
     // Not `once`, which takes more; the second time has no effect.
-    response.on('close', () => this.#close(response.writableFinished))
-    response.on(INCOMPLETE_EVENT, () => this.#close(true))
+    response.on('close', endClient)
   }
 
   onAbort(notify: (reason: unknown) => void): () => void {
     if (this.#reason !== undefined) notify(this.#reason)
-    else this.#abortListeners = [...this.#abortListeners, notify]
+    else this.#abortListeners = add(this.#abortListeners, notify)
     return () => {
       this.#abortListeners = this.#abortListeners.filter((other) => other !== notify)
     }
@@ -108,7 +115,7 @@ class HttpClientConnection implements ClientConnection {
 
   onClose(notify: () => void): void {
     if (this.#isClosed) notify()
-    else this.#closeListeners = [...this.#closeListeners, notify]
+    else this.#closeListeners = add(this.#closeListeners, notify)
   }
 
   get signal(): AbortSignal {
@@ -129,7 +136,7 @@ class HttpClientConnection implements ClientConnection {
     for (const notify of this.#abortListeners) callListener(() => notify(reason))
   }
 
-  #close(isFinished: boolean): void {
+  end(isFinished: boolean): void {
     if (this.#isClosed) return
     this.#isClosed = true
     if (!isFinished) {
@@ -141,6 +148,16 @@ class HttpClientConnection implements ClientConnection {
     this.#abortListeners = NO_LISTENERS
     this.#closeListeners = NO_LISTENERS
   }
+}
+
+/** The listener of all responses. */
+function endClient(this: ServerResponse & { readonly client: ResponseClient }): void {
+  this.client.end(this.writableFinished)
+}
+
+/** A spread of an empty list takes as long as the rest of a registration. */
+function add<Listener>(list: readonly Listener[], listener: Listener): readonly Listener[] {
+  return list.length === 0 ? [listener] : [...list, listener]
 }
 
 /** If a listener of a plugin throws, the others are called; the error then ends the process in order. */

@@ -13,8 +13,11 @@ export function markIncomplete(response: ServerResponse): void {
   incompleteResponses.add(response)
 }
 
-/** Emitted by a response when everything but the last chunk is written. */
-export const INCOMPLETE_EVENT = 'incomplete'
+/** Who is told when a response has ended. */
+export interface ResponseClient {
+  /** `isFinished`: whether everything was written that the response has. The second call has no effect. */
+  end(isFinished: boolean): void
+}
 
 /**
  * Time between the error record and the end of the connection, in milliseconds. HTTP libraries discard what
@@ -28,6 +31,8 @@ export class InterruptibleResponse<
 > extends ServerResponse<Request> {
   /** The request whose own time the head tells. */
   timed: TimedRequest | undefined
+  /** Told when everything but the last chunk is written. */
+  client: ResponseClient | undefined
   #isWritten = false
 
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
@@ -36,7 +41,7 @@ export class InterruptibleResponse<
       return super.end(chunk, encoding as BufferEncoding, callback as () => void)
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) this.write(chunk)
     this.#isWritten = true
-    this.emit(INCOMPLETE_EVENT)
+    this.client?.end(true)
     if (this.socket !== null) closeLater(this.socket)
     return this
   }

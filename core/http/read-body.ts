@@ -9,85 +9,13 @@ import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { parse as parseJson } from '@hapi/bourne'
 import { type GatewayContext, GatewayError, isJsonObject, type JsonObject } from '../contract/index.ts'
 import { createBackgroundYield } from '../util/cooperative-yield.ts'
-import { countValues, hasMoreValues, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json.ts'
+import { countValues, MAX_JSON_DEPTH, SAFE_JSON_LENGTH } from '../util/json.ts'
 import { lazy } from '../util/lazy.ts'
+import type { MaybePromise } from '../util/maybe-promise.ts'
 import type { keepReceived } from '../util/received-json.ts'
-import { createSharedQuota, type QuotaLimits } from '../util/shared-quota.ts'
+import type { BodyQuota, CountedBody } from './body-quota.ts'
 import { MessageRequest } from './message-request.ts'
 import type { Step } from './steps.ts'
-
-/** Smaller bodies are not counted: they take less memory than the rest of their requests. */
-const MIN_COUNTED_BYTES = 16 * 1024
-
-/** What a field or an item of a parsed body takes besides its text, on average. An empty array takes 40. */
-const VALUE_BYTES = 32
-
-/** Of smaller bodies, the values are counted once they are parsed, which is cheaper. */
-const MIN_SCANNED_BYTES = 1024 * 1024
-
-/**
- * Limits what the bodies of all requests in flight take, and those of each user. See docs/decisions/http.md,
- * "Bodies count until the response has ended".
- */
-export interface BodyQuota {
-  /** Counts the body of a request until its response has ended. */
-  count(ctx: GatewayContext): CountedBody
-}
-
-/** The body of a request, as far as it has arrived. */
-interface CountedBody {
-  /** Raises the bytes that count. Throws 503 if they exceed what is left, 413 if they always will. */
-  raise(bytes: number): void
-  /** Counts the values of the parsed body, too. Throws as `raise`. */
-  raiseParsed(bytes: number, values: number): void
-  /** Throws 413 for a large JSON text with more values than the body of a request may have. */
-  checkValues(json: Buffer): void
-}
-
-/** Callers without an account are operators. */
-type Owner = number | undefined
-
-export function createBodyQuota(limits: QuotaLimits): BodyQuota {
-  const quota = createSharedQuota<Owner>(limits)
-  const maxBytes = Math.min(limits.perOwner, limits.total)
-  return {
-    count({ client, account }) {
-      const owner: Owner = (account as typeof account | undefined)?.userId
-      let held = 0
-      function raise(bytes: number): void {
-        if (bytes < MIN_COUNTED_BYTES || bytes <= held) return
-        if (bytes > maxBytes) throw createTooLargeError(maxBytes)
-        const exceeded = quota.take(owner, bytes - held)
-        if (exceeded !== undefined) throw createQuotaError(exceeded === 'perOwner')
-        const isFirst = held === 0
-        held = bytes
-        if (isFirst) client.onClose(() => quota.release(owner, held))
-      }
-      return {
-        raise,
-        raiseParsed: (bytes, values) => raise(bytes + (bytes < MIN_COUNTED_BYTES ? 0 : values * VALUE_BYTES)),
-        checkValues(json) {
-          const isLarge = json.length >= MIN_SCANNED_BYTES
-          if (isLarge && hasMoreValues(json, (maxBytes - json.length) / VALUE_BYTES))
-            throw createTooLargeError(maxBytes)
-        },
-      }
-    },
-  }
-}
-
-function createTooLargeError(maxBytes: number): GatewayError {
-  const message =
-    `The request body takes more memory than the ${maxBytes} bytes that a request may take: each field and ` +
-    `each item of a list takes ${VALUE_BYTES} bytes besides its text.`
-  return new GatewayError('body_too_large', message)
-}
-
-function createQuotaError(isOfUser: boolean): GatewayError {
-  const whose = isOfUser ? "the user's requests" : 'all requests'
-  const message = `The bodies of ${whose} in flight take as much memory as they may. Try again later.`
-  return new GatewayError('memory_limit_reached', message, { retryAfter: 1 })
-}
 
 /** Bodies of other methods have no meaning and are ignored. */
 const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATCH']
@@ -100,7 +28,7 @@ const METHODS_WITH_BODY: readonly (string | undefined)[] = ['POST', 'PUT', 'PATC
 export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof keepReceived): Step {
   const loadReader = lazy(() => loadKoaBodyReader(limit))
 
-  async function read(ctx: GatewayContext): Promise<void> {
+  function read(ctx: GatewayContext): MaybePromise<void> {
     if (ctx.req instanceof MessageRequest) return readMessage(ctx.req, ctx, quota)
     const { method, headers } = ctx.req
     const { 'content-length': length, 'content-encoding': encoding, 'transfer-encoding': transfer } = headers
@@ -111,25 +39,35 @@ export function createBodyReader(limit: number, quota: BodyQuota, keep?: typeof 
     if (encoding === undefined && length !== undefined) counted.raise(Number(length))
     const decompressed = encoding === undefined ? undefined : decompress(ctx.req, encoding, counted)
     if (headers.expect !== undefined) sendContinue(ctx)
-    if (decompressed === undefined) return await readPlainBody(ctx, limit, counted, keep)
-    const stopWaiting = waitForEnd(ctx)
-    try {
-      await loadReader()(Object.create(ctx, { req: { value: decompressed } }))
-    } finally {
-      stopWaiting()
-    }
-    ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
+    if (decompressed === undefined) return readPlainBody(ctx, limit, counted, keep)
+    return readDecompressed(ctx, decompressed, counted)
   }
 
-  return async (ctx) => {
-    ctx.admittedAt = performance.now()
+  async function readDecompressed(ctx: GatewayContext, body: Readable, counted: CountedBody): Promise<void> {
+    const stopWaiting = waitForEnd(ctx)
     try {
-      await read(ctx)
+      await loadReader()(Object.create(ctx, { req: { value: body } }))
+      stopWaiting()
+      ctx.request.body = parseBody(Buffer.from(String(ctx.request.body ?? '')), counted)
     } catch (error) {
-      ctx.req.unpipe()
-      throw toBodyError(error, limit)
+      stopWaiting()
+      throw toReadError(ctx, error, limit)
     }
   }
+
+  return (ctx) => {
+    ctx.admittedAt = performance.now()
+    try {
+      return read(ctx)
+    } catch (error) {
+      throw toReadError(ctx, error, limit)
+    }
+  }
+}
+
+function toReadError({ req }: GatewayContext, error: unknown, limit: number): GatewayError {
+  req.unpipe()
+  return toBodyError(error, limit)
 }
 
 /** The connection has checked the size of the message. */
@@ -243,54 +181,111 @@ const turns = createBackgroundYield()
  * cost of a request.
  */
 function readPlainBody(
-  { req, request, client }: GatewayContext,
+  ctx: GatewayContext,
   limit: number,
   counted: CountedBody,
   keep?: typeof keepReceived,
 ): Promise<void> {
-  client.waiting?.begin()
-  return new Promise((resolve, reject) => {
-    if (req.destroyed) reject(new Error('client disconnected'))
-    let chunks: Buffer[] = []
-    let size = 0
-    const stop = (error: unknown) => {
-      client.waiting?.end()
-      req.off('data', onData)
-      chunks = []
-      reject(error)
-    }
-    const onData = (chunk: Buffer) => {
-      size += chunk.length
-      chunks.push(chunk)
-      if (size > limit) return stop(bodyTooLargeError(limit))
-      try {
-        counted.raise(size)
-      } catch (error) {
-        stop(error)
-      }
-    }
-    const parse = () => {
-      try {
-        const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-        // The listeners, and with them the chunks, stay for as long as the request.
-        chunks = []
-        const body = parseBody(bytes, counted)
-        request.body = body
-        const release = isJsonObject(body) ? keep?.(body, bytes) : undefined
-        if (release !== undefined) client.onClose(release)
-        resolve()
-      } catch (error) {
-        reject(error)
-      }
-    }
-    req.on('data', onData)
-    req.once('error', stop)
-    req.once('end', () => {
-      client.waiting?.end()
-      if (size < LARGE_BODY_BYTES) parse()
-      else void turns.yieldNow().then(parse)
+  const body = new PlainBody(ctx, limit, counted, keep)
+  const req: IncomingMessage & { [PLAIN_BODY]?: PlainBody } = ctx.req
+  req[PLAIN_BODY] = body
+  if (req.destroyed) body.fail(new Error('client disconnected'))
+  req.on('data', addToBody)
+  req.once('error', failBody)
+  req.once('end', endBody)
+  return body.read
+}
+
+const PLAIN_BODY = Symbol('plain body')
+
+function noop(): void {}
+
+interface BodyRequest {
+  readonly [PLAIN_BODY]: PlainBody
+}
+
+function addToBody(this: BodyRequest, chunk: Buffer): void {
+  this[PLAIN_BODY].add(chunk)
+}
+
+function failBody(this: BodyRequest, error: unknown): void {
+  this[PLAIN_BODY].fail(error)
+}
+
+function endBody(this: BodyRequest): void {
+  this[PLAIN_BODY].end()
+}
+
+/** A body while it arrives. Its listeners are the same for all requests. */
+class PlainBody {
+  /** Rejects with the error for the client. */
+  readonly read: Promise<void>
+  readonly #ctx: GatewayContext
+  readonly #limit: number
+  readonly #counted: CountedBody
+  readonly #keep: typeof keepReceived | undefined
+  #chunks: Buffer[] = []
+  #size = 0
+  #resolve: () => void = noop
+  #reject: (error: unknown) => void = noop
+
+  constructor(
+    ctx: GatewayContext,
+    limit: number,
+    counted: CountedBody,
+    keep: typeof keepReceived | undefined,
+  ) {
+    this.#ctx = ctx
+    this.#limit = limit
+    this.#counted = counted
+    this.#keep = keep
+    ctx.client.waiting?.begin()
+    this.read = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
     })
-  })
+  }
+
+  add(chunk: Buffer): void {
+    this.#size += chunk.length
+    this.#chunks.push(chunk)
+    try {
+      if (this.#size > this.#limit) throw bodyTooLargeError(this.#limit)
+      this.#counted.raise(this.#size)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  fail(error: unknown): void {
+    this.#ctx.client.waiting?.end()
+    this.#ctx.req.off('data', addToBody)
+    this.#chunks = []
+    this.#reject(toReadError(this.#ctx, error, this.#limit))
+  }
+
+  end(): void {
+    this.#ctx.client.waiting?.end()
+    if (this.#size < LARGE_BODY_BYTES) this.#parse()
+    else void turns.yieldNow().then(() => this.#parse())
+  }
+
+  #parse(): void {
+    const { request, client } = this.#ctx
+    try {
+      const bytes =
+        this.#chunks.length === 1 && this.#chunks[0] ? this.#chunks[0] : Buffer.concat(this.#chunks)
+      // The request, and with it the chunks, stays for as long as its connection.
+      this.#chunks = []
+      const body = parseBody(bytes, this.#counted)
+      request.body = body
+      const release = isJsonObject(body) ? this.#keep?.(body, bytes) : undefined
+      if (release !== undefined) client.onClose(release)
+      this.#resolve()
+    } catch (error) {
+      this.#reject(toReadError(this.#ctx, error, this.#limit))
+    }
+  }
 }
 
 const DECOMPRESSORS: ReadonlyMap<string, () => Transform> = new Map([
@@ -349,7 +344,7 @@ function loadKoaBodyReader(limit: number): (ctx: GatewayContext) => Promise<void
   })
   return (ctx) => {
     ctx.headers['content-type'] ??= 'application/json'
-    return middleware(ctx, noop)
+    return middleware(ctx, noNext)
   }
 }
 
@@ -364,7 +359,7 @@ function requireKoaBody(): typeof import('koa-body') {
 }
 
 /** Stands in for the next middleware, so that koa-body does not handle the errors of later middleware. */
-const noop = () => Promise.resolve()
+const noNext = () => Promise.resolve()
 
 /**
  * Parses a JSON object or array; undefined for an empty body. Strips a byte order mark. Throws for a key

@@ -15,15 +15,16 @@ export function notifyObservers(
   requests: Pick<RequestsInFlight, 'delete'>,
   logger: Logger,
 ) {
+  function notify(ctx: GatewayContext): void {
+    logFailedStream(ctx, logger)
+    notifyAll(observers, toEndedRequest(ctx), logger)
+    requests.delete(ctx.client)
+  }
+
   return (ctx: GatewayContext): void => {
-    const notify = () => {
-      logFailedStream(ctx, logger)
-      notifyAll(observers, toEndedRequest(ctx), logger)
-      requests.delete(ctx.client)
-    }
     ctx.client.onClose(() => {
-      if (ctx.lateReply === undefined) notify()
-      else void ctx.lateReply.then(notify)
+      if (ctx.lateReply === undefined) notify(ctx)
+      else void ctx.lateReply.then(() => notify(ctx))
     })
   }
 }
@@ -80,38 +81,27 @@ export function logRequests(logger: Logger): RequestObserver {
   return (request) => requestLogger.info(toLogFields(request), 'request')
 }
 
-function toLogFields({
-  id,
-  traceId,
-  method,
-  path,
-  isAborted,
-  status,
-  error,
-  startedAt,
-  endedAt,
-  account,
-  exchange,
-}: EndedRequest) {
+/** Fields that are undefined are left out of the line. */
+function toLogFields(request: EndedRequest) {
+  const { error, exchange } = request
   return {
-    requestId: id,
-    ...(traceId !== undefined && { traceId }),
-    method,
-    path: redactApiKeys(path),
-    status: isAborted ? 'client_disconnected' : status,
-    ...(error && { code: error.code, ...nameRule(error) }),
-    ms: Math.round(endedAt - startedAt),
-    user: account?.userId,
-    ...(exchange && {
-      provider: exchange.target?.provider,
-      model: exchange.target?.model,
-      attempts: exchange.attempts.length,
-    }),
+    requestId: request.id,
+    traceId: request.traceId,
+    method: request.method,
+    path: redactApiKeys(request.path),
+    status: request.isAborted ? 'client_disconnected' : request.status,
+    code: error?.code,
+    rule: error && ruleOf(error),
+    ms: Math.round(request.endedAt - request.startedAt),
+    user: request.account?.userId,
+    provider: exchange?.target?.provider,
+    model: exchange?.target?.model,
+    attempts: exchange?.attempts.length,
   }
 }
 
 /** The firewall rule that refused a request, in the form in which searches of the ledger take it. */
-function nameRule({ type, details }: GatewayError): { rule?: string } {
+function ruleOf({ type, details }: GatewayError): string | undefined {
   const id = details.meta?.rule_id
-  return type === 'firewall_error' && typeof id === 'number' ? { rule: `firewall:${id}` } : {}
+  return type === 'firewall_error' && typeof id === 'number' ? `firewall:${id}` : undefined
 }

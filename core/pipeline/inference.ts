@@ -15,9 +15,10 @@ import {
   type RuleSet,
   requireAccount,
 } from '../contract/index.ts'
+import type { BodyQuota } from '../http/body-quota.ts'
 import { enterEndpoint } from '../http/endpoints.ts'
 import { toErrorInStyle } from '../http/error-words.ts'
-import { type BodyQuota, createBodyReader, requireJsonObject } from '../http/read-body.ts'
+import { createBodyReader, requireJsonObject } from '../http/read-body.ts'
 import { composeStages, type Step } from '../http/steps.ts'
 import { chain, inTurn, isPromiseLike, type MaybePromise } from '../util/maybe-promise.ts'
 import { keepReceived } from '../util/received-json.ts'
@@ -209,42 +210,55 @@ export function createExchange(
   ctx: RequestContext & Pick<Admission, 'res'> & Pick<GatewayContext, 'admittedAt'>,
   { account, policies, policyPosition, rules }: CallerSnapshot,
 ): MaybePromise<EndedExchange> {
-  return chain(parser.parseRequest(body, ctx), (request) => ({
-    id: ctx.requestId,
-    traceId: ctx.traceId,
-    endpoint: ctx.endpoint,
-    operation: parser.operation,
-    account,
-    client: ctx.client,
-    headers: ctx.headers,
-    state: ctx.state,
-    startedAt: ctx.startedAt,
-    admittedAt: ctx.admittedAt,
-    readAt: performance.now(),
-    decidedAt: undefined,
-    policies,
-    rules,
-    rulesPosition: rulesPositionOf({ account, rules, policyPosition }),
-    request,
-    received: request,
-    metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
-    preferences: parser.parsePreferences?.(body) ?? [],
-    defaulted: listDefaulted(parser, body, request),
-    ...(parser.sentDefaults && { sentDefaults: parser.sentDefaults }),
-    ...(parser.parameterNames && { parameterNames: parser.parameterNames }),
-    warnings: parser.parseWarnings?.(body) ?? [],
-    trace: [],
-    attempts: [],
-    res: ctx.res,
-  }))
+  return chain(parser.parseRequest(body, ctx), (request) => {
+    const exchange: OpenExchange = {
+      id: ctx.requestId,
+      traceId: ctx.traceId,
+      endpoint: ctx.endpoint,
+      operation: parser.operation,
+      account,
+      client: ctx.client,
+      headers: ctx.headers,
+      state: ctx.state,
+      startedAt: ctx.startedAt,
+      admittedAt: ctx.admittedAt,
+      readAt: performance.now(),
+      decidedAt: undefined,
+      policies,
+      rules,
+      rulesPosition: rulesPositionOf({ account, rules, policyPosition }),
+      request,
+      received: request,
+      metadata: isJsonObject(request.metadata) ? request.metadata : undefined,
+      preferences: parser.parsePreferences?.(body) ?? [],
+      defaulted: listDefaulted(parser, body, request),
+      warnings: parser.parseWarnings?.(body) ?? [],
+      trace: [],
+      attempts: [],
+      res: ctx.res,
+    }
+    const named: DialectFields = exchange
+    if (parser.sentDefaults) named.sentDefaults = parser.sentDefaults
+    if (parser.parameterNames) named.parameterNames = parser.parameterNames
+    return exchange
+  })
 }
+
+/** What only some dialects have. */
+type DialectFields = {
+  -readonly [Field in 'sentDefaults' | 'parameterNames']?: EndedExchange[Field]
+}
+
+const NO_NAMES: readonly string[] = []
+const NO_DEFAULTS = {}
 
 /** The fields that the dialect has filled in, or will before the request is sent. */
 function listDefaulted(
-  { defaults = [], sentDefaults = {} }: RequestParser,
+  { defaults = NO_NAMES, sentDefaults = NO_DEFAULTS }: RequestParser,
   body: JsonObject,
   request: EndedExchange['request'],
 ): readonly string[] {
+  if (defaults.length === 0) return NO_NAMES
   return defaults.filter((name) => body[name] === undefined && (name in request || name in sentDefaults))
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../contract/index.ts'
 import { createResponseSender, type KeepAlives } from '../http/send-response.ts'
 import type { Step } from '../http/steps.ts'
-import { chain } from '../util/maybe-promise.ts'
+import { chain, isPromiseLike } from '../util/maybe-promise.ts'
 import type { PluginStep } from './load.ts'
 import { readReply } from './read-reply.ts'
 
@@ -62,11 +62,13 @@ export function respond(
 
   return (ctx) => {
     const { exchange } = ctx
-    const inspect = (reply: Reply) => inspectReply(exchange, reply, inspectors, costOf)
     // WebSocket connections have pings of their own.
     if (exchange.request.stream !== true || ctx.client.session !== undefined)
-      return produce(exchange).then((reply) => chain(inspect(reply), (replied) => write(ctx, replied)))
-    const replied = produce(exchange).then(inspect)
+      return produce(exchange).then((reply) => {
+        const replied = inspectReply(exchange, reply, inspectors, costOf)
+        return isPromiseLike(replied) ? replied.then((each) => write(ctx, each)) : write(ctx, replied)
+      })
+    const replied = produce(exchange).then((reply) => inspectReply(exchange, reply, inspectors, costOf))
     return new Promise((resolve, reject) => {
       let isLate = false
       const onSilence = () => {
@@ -106,33 +108,37 @@ function inspectReply(
   exchange.isAnswered = true
   return chain(toReplyType(given, wanted), (reply) => {
     exchange.reply = reply
-    return createTransforms(exchange, reply, inspectors, costOf)
+    // It has a reply now.
+    const replied = exchange as OpenExchange & { reply: Reply }
+    const transforms = createTransforms(replied, inspectors)
+    return chain(readReply(replied, reply, transforms, costOf), (inspected) => {
+      replied.reply = inspected
+      return replied
+    })
   })
 }
 
+const NO_TRANSFORMS: readonly ReplyTransform[] = []
+
+/** Most plugins have nothing to do with most replies. */
 function createTransforms(
-  exchange: OpenExchange,
-  reply: Reply,
+  exchange: RepliedExchange,
   inspectors: readonly ReplyInspector[],
-  costOf: Host['costOf'],
-): MaybePromise<RepliedExchange> {
-  const replied = exchange as OpenExchange & { reply: Reply }
-  const transforms: ReplyTransform[] = []
-  const confirming: {
-    readonly place: number
-    readonly confirm: NonNullable<ReplyInspector['confirmReply']>
-  }[] = []
-  for (const { inspect, confirmReply } of inspectors) {
-    transforms.push(...[inspect?.(replied) ?? []].flat())
-    if (confirmReply !== undefined) confirming.push({ place: transforms.length, confirm: confirmReply })
-  }
-  const last = transforms.length
-  for (const { place, confirm } of confirming)
-    if (place < last) transforms.push(...[confirm(replied) ?? []].flat())
-  return chain(readReply(replied, reply, transforms, costOf), (inspected) => {
-    replied.reply = inspected
-    return replied
+): readonly ReplyTransform[] {
+  let transforms = NO_TRANSFORMS
+  /** The place of the last plugin that has some. */
+  let last = -1
+  inspectors.forEach(({ inspect }, place) => {
+    const created = inspect?.(exchange)
+    if (created === undefined) return
+    transforms = transforms.concat(created)
+    last = place
   })
+  for (let place = 0; place < last; place++) {
+    const created = inspectors[place]?.confirmReply?.(exchange)
+    if (created !== undefined) transforms = transforms.concat(created)
+  }
+  return transforms
 }
 
 /** Returns the reply as a whole one or as a stream. */

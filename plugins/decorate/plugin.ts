@@ -31,19 +31,21 @@ function buildDecoration(exchange: RepliedExchange, chooseForm: ChooseForm): Dec
   const deployment = exchange.target?.deployment
   const routing_mode = exchange.route?.mode ?? 'balance'
   const form = chooseForm(exchange.headers)
-  const first = () => {
+  const headers: [name: string, value: string][] = [
+    ['x-provider', provider],
+    ['x-model', exchange.target?.model ?? exchange.request.model ?? ''],
+    ['x-routing-mode', routing_mode],
+  ]
+  if (deployment !== undefined) headers.push(['x-deployment', deployment])
+  const first = (): Record<string, unknown> => {
     const signalbox = buildSignalboxFields(exchange)
     const metadata = buildMetadata(exchange.metadata, signalbox, form)
     return { provider, routing_mode, x_request_id: exchange.id, metadata, signalbox }
   }
-  return {
-    headers: [
-      ['x-provider', provider],
-      ['x-model', exchange.target?.model ?? exchange.request.model ?? ''],
-      ['x-routing-mode', routing_mode],
-      ...(deployment === undefined ? [] : [['x-deployment', deployment] as const]),
-    ],
-    first,
-    last: () => Object.assign(first(), { latency_ms: Math.round(performance.now() - exchange.startedAt) }),
+  const last = () => {
+    const fields = first()
+    fields.latency_ms = Math.round(performance.now() - exchange.startedAt)
+    return fields
   }
+  return { headers, first, last }
 }

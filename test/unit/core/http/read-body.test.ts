@@ -6,7 +6,8 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { GatewayError } from '../../../../core/contract/index.ts'
-import { createBodyQuota, createBodyReader } from '../../../../core/http/read-body.ts'
+import { BodyQuota } from '../../../../core/http/body-quota.ts'
+import { createBodyReader } from '../../../../core/http/read-body.ts'
 import { type Listener, listen } from '../../../../core/http/server/hardened-server.ts'
 import { openSocket, readToEnd } from '../../../support/raw-http.ts'
 import { waitUntil } from '../../../support/wait.ts'
@@ -46,7 +47,7 @@ describe('reading a request body', () => {
   let lastError: unknown
 
   before(async () => {
-    const quota = createBodyQuota({ perOwner: QUOTA, total: QUOTA })
+    const quota = new BodyQuota({ perOwner: QUOTA, total: QUOTA })
     const read = createBodyReader(LIMIT, quota, (_, bytes) => {
       kept += bytes.length
       return () => {
