@@ -131,25 +131,51 @@ const LETTER_PAIRS = [
   '00100405200360004d66309400b9jjafcb9jihjjbagdj94hig9ja4b7jd',
 ].join('')
 
-const PAIR_COSTS = Float32Array.from(LETTER_PAIRS, (digit) => Number.parseInt(digit, 36) / 20)
-
+/** The number of letters in `LETTER_PAIRS`, with the edge of a word. */
 const ROW = 29
-const DIGIT = 29
-const SPACE = 30
-const LINE_BREAK = 31
-const PUNCTUATION = 32
-const OTHER_SCRIPT = 33
-const ACCENTED = 27
 
-/** What each of the first characters of Unicode is: a letter (1 to 28), or one of the kinds above. */
+/**
+ * Kinds of characters: 1 to 26 are small letters, 27 and 28 those with accents, and 33 to 58 are capitals. 0
+ * is the edge of a word.
+ */
+const ACCENTED = 27
+const CAPITAL = 32
+const DIGIT = 59
+const SPACE = 60
+const LINE_BREAK = 61
+const PUNCTUATION = 62
+const OTHER_SCRIPT = 63
+
+/** The kind of each of the first characters of Unicode. */
 const KINDS = Uint8Array.from({ length: 0x250 }, (_, code) => kindOfCharacter(String.fromCharCode(code)))
+const ASCII = 0x80
 
 function kindOfCharacter(character: string): number {
-  if (/[a-z]/i.test(character)) return character.toLowerCase().charCodeAt(0) - 96
+  const code = character.charCodeAt(0)
+  if (/[a-z]/.test(character)) return code - 96
+  if (/[A-Z]/.test(character)) return code - 64 + CAPITAL
   if (/\p{L}/u.test(character)) return character <= 'ÿ' ? ACCENTED : ACCENTED + 1
   if (/\d/.test(character)) return DIGIT
   if (/[\r\n]/.test(character)) return LINE_BREAK
   return /\s/.test(character) ? SPACE : PUNCTUATION
+}
+
+/** By pairs of kinds: what `readWords` adds for the second one, in tokens; negative where it ends. */
+const PAIR_COSTS = Float32Array.from({ length: 64 * 64 }, (_, pair) => {
+  const [first, second] = [pair >> 6, pair & 63]
+  if (first !== 0 && second !== 0 && !isWithinWords(first, second)) return -1
+  const row = first >= DIGIT ? 0 : first % CAPITAL
+  const column = second >= DIGIT ? 0 : second % CAPITAL
+  return row + column === 0 ? 0 : Number.parseInt(LETTER_PAIRS[row * ROW + column] ?? '', 36) / 20
+})
+
+/** Whether one may follow the other in words with single spaces and marks. */
+function isWithinWords(first: number, second: number): boolean {
+  if (second === SPACE) return first < DIGIT || first === PUNCTUATION
+  if (second >= DIGIT) return first < DIGIT && second === PUNCTUATION
+  // A capital begins a word after a small letter.
+  if (first < DIGIT) return first > CAPITAL || second < CAPITAL
+  return first === SPACE || first === PUNCTUATION
 }
 
 /** The index in `SCRIPTS` for each 64 characters of Unicode. */
@@ -192,66 +218,94 @@ function kindOf(code: number): number {
 }
 
 /**
- * Adds the tokens of a part of a text by script. Splits it as o200k does: words take the space or the mark
- * before them, marks take the space before and the line breaks after them, three digits are a token.
- * `weight`: how many such parts the part stands for.
+ * The UTF-16 of the part that is counted, with the characters around it: those of a string take longer to
+ * read.
+ */
+const CODES = new Uint16Array(MAX_CHARACTERS + 2)
+const CODE_BYTES = Buffer.from(CODES.buffer)
+/** Below this length, a call of the encoder takes longer. */
+const SHORT = 24
+
+/**
+ * Adds the tokens of a part of a text by script. `weight`: how many such parts the part stands for.
  */
 function addCounts(text: string, from: number, to: number, weight: number, counts: number[]): void {
+  const first = Math.max(0, from - 1)
+  const part = text.slice(first, to + 1)
+  if (part.length > SHORT) CODE_BYTES.write(part, 'utf16le')
+  else for (let index = 0; index < part.length; index++) CODES[index] = part.charCodeAt(index)
+  CODES[part.length] = 0xffff
+  addCodes(from - first, to - first, weight, counts)
+}
+
+/**
+ * Splits the text as o200k does: words take the space or the mark before them, marks take the space before
+ * and the line breaks after them, three digits are a token.
+ */
+function addCodes(from: number, to: number, weight: number, counts: number[]): void {
   let latin = 0
   let accented = 0
   let index = from
   while (index < to) {
     const start = index
-    const code = text.charCodeAt(index)
+    const code = CODES[index] as number
     const kind = kindOf(code)
     if (kind < DIGIT) {
+      if (code < ASCII) {
+        index = readWords(index, to)
+        let before = 0
+        for (let word = 0; (ENDS[word] as number) >= 0; word++) {
+          const cost = (ENDS[word] as number) - before
+          before += cost
+          // At least 1, without a branch.
+          latin += (1 + cost + Math.abs(1 - cost)) / 2
+        }
+        if (index > start) continue
+      }
       let cost = PAIR_COSTS[kind] as number
-      let hasAccent = kind >= ACCENTED
+      let hasAccent = isAccented(kind)
       let previous = kind
-      let isLower = code > 90
       for (index++; index < to; index++) {
-        const next = text.charCodeAt(index)
-        const nextKind = next < KINDS.length ? (KINDS[next] as number) : OTHER_SCRIPT
-        // A capital begins a word after a small letter.
-        if (nextKind >= DIGIT || (isLower && next <= 90)) break
-        isLower = next > 90
-        if (nextKind >= ACCENTED) hasAccent = true
-        cost += PAIR_COSTS[previous * ROW + nextKind] as number
+        const nextKind = kindOf(CODES[index] as number)
+        const pair = PAIR_COSTS[previous * 64 + nextKind] as number
+        if (nextKind >= DIGIT || pair < 0) break
+        if (isAccented(nextKind)) hasAccent = true
+        cost += pair
         previous = nextKind
       }
-      cost = Math.max(1, cost + (PAIR_COSTS[previous * ROW] as number))
+      cost = Math.max(1, cost + (PAIR_COSTS[previous * 64] as number))
       if (hasAccent) accented += cost
       else latin += cost
     } else if (kind === OTHER_SCRIPT) {
       const script = BLOCKS[code >> 6] as number
       for (index++; index < to; index++) {
-        const next = text.charCodeAt(index)
+        const next = CODES[index] as number
         if (next < KINDS.length || BLOCKS[next >> 6] !== script || kindOf(next) !== OTHER_SCRIPT) break
       }
       const cost = (WORD_COSTS[script] as number) + (index - start) * (CHARACTER_COSTS[script] as number)
       counts[script] = (counts[script] as number) + cost * weight
     } else if (kind === DIGIT) {
-      for (index++; index < to && kindOf(text.charCodeAt(index)) === DIGIT; ) index++
+      index = endOf(DIGIT, index, to)
       latin += Math.ceil((index - start) / 3)
     } else if (kind === PUNCTUATION) {
-      for (index++; index < to && kindOf(text.charCodeAt(index)) === PUNCTUATION; ) index++
+      index = endOf(PUNCTUATION, index, to)
       const marks = index - start
-      const isPartOfWord =
-        marks === 1 && text.charCodeAt(start - 1) !== 32 && kindOf(text.charCodeAt(index)) < DIGIT
+      const isAfterSpace = start > 0 && CODES[start - 1] === 32
+      const isPartOfWord = marks === 1 && !isAfterSpace && kindOf(CODES[index] as number) < DIGIT
       if (!isPartOfWord) latin += 1 + 0.45 * Math.max(0, marks - 2)
-      while (index < to && kindOf(text.charCodeAt(index)) === LINE_BREAK) index++
+      index = endOf(LINE_BREAK, index, to)
     } else {
       let spaces = 0
       let hasLineBreak = false
       for (; index < to; index++) {
-        const next = kindOf(text.charCodeAt(index))
+        const next = kindOf(CODES[index] as number)
         if (next === LINE_BREAK) {
           hasLineBreak = true
           spaces = 0
         } else if (next === SPACE) spaces++
         else break
       }
-      const isBeforeDigit = kindOf(text.charCodeAt(index)) === DIGIT
+      const isBeforeDigit = kindOf(CODES[index] as number) === DIGIT
       latin += (hasLineBreak ? 1 : 0) + (spaces > 1 ? 1 : 0) + (spaces > 0 && isBeforeDigit ? 1 : 0)
       // Longer than an indentation or a rule of spaces, which are one token.
       latin += Math.max(0, index - start - LONG_SPACE) / SPACE_CHARACTERS
@@ -259,4 +313,47 @@ function addCounts(text: string, from: number, to: number, weight: number, count
   }
   counts[0] = (counts[0] as number) + latin * weight
   counts[ACCENTED_SCRIPT] = (counts[ACCENTED_SCRIPT] as number) + accented * weight
+}
+
+/** For each word that `readWords` has read, and each mark between them: the sum of the costs; then -1. */
+const ENDS = new Float64Array(MAX_CHARACTERS + 1)
+
+/**
+ * Reads ASCII words with single spaces and marks between them, which most texts consist of, and returns where
+ * they end: before a word with other letters, and before what else is not of this form. Since nothing
+ * predicts where words end, no branch depends on it: each sum is written, and those at the ends are kept.
+ */
+function readWords(from: number, to: number): number {
+  let kind = KINDS[CODES[from] as number] as number
+  let sum = PAIR_COSTS[kind] as number
+  let words = 0
+  let index = from + 1
+  for (; index < to; index++) {
+    const code = CODES[index] as number
+    if (code >= ASCII) break
+    const next = KINDS[code] as number
+    const cost = PAIR_COSTS[kind * 64 + next] as number
+    if (cost < 0) break
+    sum += cost
+    ENDS[words] = sum
+    words += Number(next >= DIGIT)
+    kind = next
+  }
+  // A space or a mark may be part of what follows.
+  if (kind >= DIGIT) index--
+  else if (index < to && (CODES[index] as number) >= ASCII)
+    while (index > from && (KINDS[CODES[index - 1] as number] as number) < DIGIT) index--
+  else ENDS[words++] = sum + (PAIR_COSTS[kind * 64] as number)
+  ENDS[words] = -1
+  return index
+}
+
+function endOf(kind: number, from: number, to: number): number {
+  let index = from
+  while (index < to && kindOf(CODES[index] as number) === kind) index++
+  return index
+}
+
+function isAccented(kind: number): boolean {
+  return kind === ACCENTED || kind === ACCENTED + 1
 }

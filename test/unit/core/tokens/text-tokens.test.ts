@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { estimateTextTokens, tokenizerOf } from '../../../../core/tokens/text-tokens.ts'
+import { estimateScriptTokens, estimateTextTokens, tokenizerOf } from '../../../../core/tokens/text-tokens.ts'
 import { CODE, PROSE } from '../../../support/languages.ts'
 
 describe('the estimate of the tokens of a text', () => {
@@ -40,6 +40,44 @@ describe('the estimate of the tokens of a text', () => {
     const bytes = Buffer.from(Array.from({ length: 3000 }, (_, index) => (index * 7919) >> 3))
     for (const text of [bytes.toString('base64'), bytes.toString('hex'), '12345678 '.repeat(400)])
       expect(estimateTextTokens(text) / countTokens(text)).to.be.within(0.8, 1.25)
+  })
+
+  it('is the sum over the words, the marks and the digits, whatever they are beside', () => {
+    const words = ['The', 'committee', 'I', 'été', 'Straße', 'nuove', 'HTTP', 'zzyzx', 'слово', '漢字', 'a']
+    /** What follows a word, and what it adds before another one. */
+    const between = [
+      ...[' ', ' ', ' ', "'", '/', '_'].map((text) => ({ text, tokens: 0 })),
+      ...[', ', '. ', ' (', '!\n', '\n', '  ', ' - '].map((text) => ({ text, tokens: 1 })),
+      { text: '...\n', tokens: 1.45 },
+      { text: ' 1234 ', tokens: 3 },
+      { text: '; 12 ', tokens: 3 },
+    ]
+    let seed = 1
+    const pick = <Item>(items: readonly Item[]) => {
+      seed = (Math.imul(seed, 1103515245) + 12345) >>> 0
+      return items[Math.floor((seed / 2 ** 32) * items.length)] as Item
+    }
+    for (let round = 0; round < 300; round++) {
+      let text = ''
+      const sums = [...estimateScriptTokens([''])]
+      for (let count = 0; count < round % 40; count++) {
+        const word = pick(words)
+        const { text: separator, tokens } = pick(between)
+        // A mark before a letter of another script is a token of its own.
+        const letter = /^['/_]$/.test(separator) ? 'x' : ''
+        for (const part of [word, letter])
+          estimateScriptTokens([part]).forEach((cost, script) => {
+            sums[script] = (sums[script] ?? 0) + cost
+          })
+        sums[0] = (sums[0] ?? 0) + tokens
+        text += word + separator + letter + (letter && ' ')
+      }
+      const counts = estimateScriptTokens([`${text}a`])
+      sums[0] = (sums[0] ?? 0) + 1
+      counts.forEach((cost, script) => {
+        expect(cost, `${script} ${text}`).to.be.closeTo(sums[script] ?? 0, 1e-6)
+      })
+    }
   })
 
   it('depends on the tokenizer of the model', () => {
