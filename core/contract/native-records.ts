@@ -16,6 +16,18 @@ export interface NativeRecord {
   readonly source?: string | undefined
   /** The template that `source` shares with other records of the stream. */
   readonly pattern?: RecordPattern | undefined
+  /** How the whole replies look of which this is one. */
+  readonly reply?: ReplyPattern | undefined
+  /** Where the id of such a reply ends in `source`. It is the first field, and others follow it. */
+  readonly idEnd?: number | undefined
+}
+
+/** What whole replies have in common that differ in their id, time, text and token counts only. */
+export interface ReplyPattern {
+  /** A record with other values in place of these. */
+  readonly example: JsonObject
+  /** Whether clients can read them as they are, once that is known. */
+  isRegular: boolean | undefined
 }
 
 /**

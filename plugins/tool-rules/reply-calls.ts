@@ -166,7 +166,7 @@ class ReplyCalls implements ReplyTransform {
 function hasUnreadCall(event: ReplyEvent): boolean {
   const native = event[NATIVE]
   if (native === undefined) return false
-  const { choices } = native.pattern?.example ?? native.record
+  const { choices } = (native.pattern ?? native.reply)?.example ?? native.record
   const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
   if (!isJsonObject(choice)) return false
   const message = choice.message ?? choice.delta

@@ -4,16 +4,18 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findLostAuthors, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
+import type { PatternAdapter } from '../shared/reply-patterns.ts'
 import { createOpenAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
 import { applyRule, type Body, findRuled, namesOf, type RuledField } from './field-rules.ts'
 import { applyMessageRules, checkOpenAiFile, toCompatibleMessages } from './messages.ts'
 import { openAiModerations } from './moderations.ts'
 import { parseChatReply } from './reply.ts'
+import { ChatReplyPatterns } from './reply-patterns.ts'
 import { createChatStreamReader } from './stream.ts'
 import { buildBearerAuth, buildChatHeaders } from './wire.ts'
 
-interface BuiltInFormat extends ChatFormat {
+interface BuiltInFormat extends ChatFormat, Pick<PatternAdapter, 'createReplyPatterns'> {
   /** Default: texts only in tool results, and the images and files of chat completions. */
   media?(target: Target): MediaPlaces
   /** What becomes of fields of messages. */
@@ -22,7 +24,12 @@ interface BuiltInFormat extends ChatFormat {
   write?(body: JsonObject): string | Buffer
 }
 
-type ChatAdapter = ProviderAdapter & Required<Pick<ProviderAdapter, 'parseError' | 'operations'>>
+/** For formats whose replies `parseChatReply` parses. */
+export const CHAT_PATTERNS: Required<Pick<PatternAdapter, 'createReplyPatterns'>> = {
+  createReplyPatterns: () => new ChatReplyPatterns(),
+}
+
+type ChatAdapter = PatternAdapter & Required<Pick<ProviderAdapter, 'parseError' | 'operations'>>
 
 /** Chat completions have no media in tool messages. */
 export const CHAT_PLACES: MediaPlaces = { results: TEXT_RESULTS, check: checkOpenAiFile }
@@ -42,6 +49,7 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
   return {
     buildAuthHeaders: buildBearerAuth,
     parseReply: parseChatReply,
+    ...(own.parseReply === undefined && CHAT_PATTERNS),
     createStreamReader: createChatStreamReader,
     parseError: parseChatError,
     operations: { embeddings: createOpenAiEmbeddings(), moderation: openAiModerations },

@@ -140,17 +140,35 @@ export function toChatUsage(value: unknown, tier?: unknown, hasSearched = false)
   const completion = answer ?? 0
   // An embedding has no other tokens than those of its input.
   const input = prompt ?? Math.max(0, (total ?? 0) - completion)
+  const terms = { ...toServedTier(tier), ...toToolCalls(...toolUseOf(value), hasSearched && ONE_SEARCH) }
+  return toUsage(input, completion, total, cached, cacheWrite, reasoning, terms)
+}
+
+const ONE_SEARCH = { web_search_preview: 1 }
+
+/** What decides about the price besides token counts. */
+export type UsageTerms = Pick<Usage, 'tier' | 'toolCalls'>
+
+/** Token counts of a reply, by the provider's numbers. */
+export function toUsage(
+  input: number,
+  completion: number,
+  total: number | undefined,
+  cached: number | undefined,
+  cacheWrite: number | undefined,
+  reasoning: number | undefined,
+  terms?: UsageTerms,
+): Usage {
   // Some compatible providers, such as xAI, count reasoning in the total only.
   const isSeparate = total === input + completion + (reasoning ?? 0)
-  return {
+  const usage: { -readonly [Name in keyof Usage]: Usage[Name] } = {
     input,
     output: isSeparate ? completion + (reasoning ?? 0) : completion,
-    ...(cached !== undefined && { cached }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...toServedTier(tier),
-    ...toToolCalls(...toolUseOf(value), hasSearched && { web_search_preview: 1 }),
   }
+  if (cached !== undefined) usage.cached = cached
+  if (cacheWrite !== undefined) usage.cacheWrite = cacheWrite
+  if (reasoning !== undefined) usage.reasoning = reasoning
+  return terms === undefined ? usage : Object.assign(usage, terms)
 }
 
 /** The provider has searched for the reply: it names the pages in place of a count. */

@@ -2,7 +2,7 @@ import type { ChatRequest, Message } from '../../core/contract/chat.ts'
 import { convert, drop, type FieldRules, rename } from '../../core/contract/chat-format.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { Model, Target } from '../../core/contract/provider.ts'
-import { CHAT_PLACES, createChatAdapter } from '../chat-format/adapter.ts'
+import { CHAT_PATTERNS, CHAT_PLACES, createChatAdapter } from '../chat-format/adapter.ts'
 import { createOpenAiEmbeddings } from '../chat-format/embeddings.ts'
 import { type ChatSettings, toFieldRules } from '../chat-format/field-settings.ts'
 import { OPENAI_LIMITS } from '../shared/api-limits.ts'
@@ -35,6 +35,7 @@ export function createOpenAiAdapter(settings: ChatSettings = {}): ReturnType<typ
     fields: ({ entry }) => rules.get(rulesOf(entry)) ?? COMMON_RULES,
     media: ({ provider }) => (provider === OPENAI ? OPENAI_PLACES : CHAT_PLACES),
     parseReply: parseOpenAiReply,
+    ...CHAT_PATTERNS,
     createStreamReader: createOpenAiStreamReader,
     ...(Object.keys(messages).length > 0 && { messageFields: messages }),
     ...(body !== undefined && { build: (request) => withoutFieldsOf(request, body) }),

@@ -35,6 +35,8 @@ import { toCallerNames, withCallerNames } from './plain-request.ts'
 import { createRequestPreparer, joinLists, type ReaderOptions } from './prepare-request.ts'
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
 import { type RenewableCredentials, withRenewal } from './renew-credentials.ts'
+import type { PatternAdapter } from './reply-patterns.ts'
+import { createPathBuilder } from './request-path.ts'
 import { restoreNames, restoreNamesIn } from './restore-names.ts'
 import { parseStreamText, peekFirst, readBatches } from './stream.ts'
 
@@ -159,13 +161,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
 function createClient(options: ProviderClientOptions): ProviderClient {
   const { id, adapter, apiKey, authorizer, timeouts, redactor = createSecretRedactor([apiKey]) } = options
   const { limits = OPENAI_LIMITS } = adapter
-  const { origin, pathname } = new URL(options.baseUrl)
-  const basePath = pathname.replace(/\/+$/, '')
-  const namesModel = basePath.includes(MODEL_IN_PATH)
-  const query = new URLSearchParams(options.query).toString()
+  const { origin } = new URL(options.baseUrl)
+  const pathOf = createPathBuilder(options.baseUrl, options.query)
   const prepare = createRequestPreparer(options)
   const ownAuthorize = options.auth === undefined ? adapter.authorize?.bind(adapter) : undefined
   const authorize = authorizer?.authorize ?? ownAuthorize
+  const patterns = (adapter as PatternAdapter).createReplyPatterns?.()
   const isSse = (adapter.frames ?? 'sse') === 'sse'
   const fixedHeaders = {
     // Without it, any encoding is acceptable.
@@ -230,9 +231,10 @@ function createClient(options: ProviderClientOptions): ProviderClient {
       call = started.call
       const { renamed, sent, deviations } = started
       const received = request.stream
-        ? await readStream(call, deadline, sent, renamed, waiting)
+        ? await readStream(call, deadline, target.model, sent, renamed, waiting)
         : await readWhole(call, deadline, waiting)
-      const reply = 'head' in received ? toReply(received, deadline, format, sent, renamed) : received
+      const reply =
+        'head' in received ? toReply(received, deadline, format, target.model, sent, renamed) : received
       const { omitted, changed } = deviations
       return { reply, omitted, changed }
     } catch (error) {
@@ -284,8 +286,7 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     further?: SendOptions['headers'],
   ): MaybePromise<StartedRequest> {
     const { built, deviations, renamed, sent } = build(request, target, format)
-    const base = namesModel ? basePath.replaceAll(MODEL_IN_PATH, () => toPathSegment(target.model)) : basePath
-    const path = addQuery(base + built.path, query)
+    const path = pathOf(built.path, target.model)
     // A spread of two objects takes 0.5 µs longer.
     const headers = Object.assign({}, further, built.headers, fixedHeaders)
     const body = typeof built.body === 'string' ? replaceLoneSurrogates(built.body) : built.body
@@ -325,6 +326,7 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   async function readStream(
     call: ProviderCall,
     deadline: CallDeadline,
+    model: string,
     request: ChatRequest,
     renamed: StartedRequest['renamed'],
     waiting: WaitingTime | undefined,
@@ -335,7 +337,8 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     const isJson = /\bjson\b/i.test(type)
       ? adapter.frames !== 'ndjson'
       : isSse && !/\bevent-stream\b/i.test(type) && (await startsWithObject(call, waiting))
-    if (isJson) return toReply(await readWhole(call, deadline, waiting), deadline, adapter, request, renamed)
+    if (isJson)
+      return toReply(await readWhole(call, deadline, waiting), deadline, adapter, model, request, renamed)
     // Some servers have no or another type, but not that of a web page.
     if (/^text\/html\b/i.test(type)) throw unusableReplyError(`${id} did not respond with a stream.`)
     const toError = (error: unknown) => toCallError(error, deadline, call)
@@ -356,6 +359,7 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     response: WholeResponse,
     deadline: CallDeadline,
     format: Pick<OperationFormat, 'parseReply' | 'parseText'>,
+    model: string,
     request: ChatRequest,
     renamed: StartedRequest['renamed'],
   ): Reply {
@@ -364,6 +368,9 @@ function createClient(options: ProviderClientOptions): ProviderClient {
       throw unusableReplyError(`${id} sent a reply larger than ${MAX_REPLY_MIB} MiB.`)
     }
     deadline.end()
+    const known = format === adapter && renamed === undefined ? patterns : undefined
+    const read = known?.read(model, response.text)
+    if (read !== undefined) return { type: 'whole', event: read }
     // Some servers answer with a stream although none was asked for.
     if (format === adapter && isSse && STREAM_START.test(response.text)) {
       return { type: 'whole', event: parseStreamText(response.text, createReader(request, renamed)) }
@@ -376,7 +383,9 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     const native = event[NATIVE]
     if (native === undefined || native.record !== body) return { type: 'whole', event: toRegularReply(event) }
     const withSource = new ReplyEvent(event.parts, { record: native.record, source: response.text })
-    return { type: 'whole', event: toRegularReply(withSource) }
+    const regular = toRegularReply(withSource)
+    known?.learn(model, response.text, regular)
+    return { type: 'whole', event: regular }
   }
 
   function parseReplyBody(text: string): unknown {
@@ -410,20 +419,6 @@ function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, 
     // The error is not shown: it may contain the key.
     throw new Error(`The format "${adapter.format}" cannot build headers from the API key. Check the key.`)
   }
-}
-
-/** `{model}` in the path of a base URL, as `URL` encodes it. */
-const MODEL_IN_PATH = '%7Bmodel%7D'
-
-/** A model may not lead to another path. */
-function toPathSegment(model: string): string {
-  const segment = encodeURIComponent(model)
-  return /^\.{1,2}$/.test(segment) ? segment.replaceAll('.', '%2E') : segment
-}
-
-function addQuery(path: string, query: string): string {
-  if (query === '') return path
-  return path + (path.includes('?') ? '&' : '?') + query
 }
 
 function limitOf(head: ResponseHead): ResponseLimit {

@@ -7,7 +7,7 @@ import {
   type ToolStart,
   type Usage,
 } from '../../../core/contract/index.ts'
-import { NATIVE } from '../../../core/contract/native-records.ts'
+import { NATIVE, type NativeRecord } from '../../../core/contract/native-records.ts'
 import { encodeReasoning, ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
 import { warnOfLostPart, wholeReply } from '../../../core/dialects/reply-parts.ts'
 import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
@@ -35,10 +35,13 @@ import {
  */
 export function buildChatCompletion(exchange: RepliedExchange): string {
   const event = wholeReply(exchange)
-  const { record, source } = event[NATIVE] ?? {}
+  const native = event[NATIVE]
   const id = relatedId('chatcmpl-', exchange.id)
-  if (record === undefined) for (const part of event.parts) warnOfLostPart(exchange, part)
+  if (native === undefined) for (const part of event.parts) warnOfLostPart(exchange, part)
   const extension = exchange.decoration?.last()
+  const known = native && extension && spliceKnown(native, event.parts, id, extension)
+  if (known !== undefined) return known
+  const { record, source } = native ?? {}
   if (record === undefined) {
     const completion = buildCompletionFromParts(event.parts, exchange.target)
     const model = completion.model || (exchange.target?.model ?? '')
@@ -124,6 +127,19 @@ function asList(value: unknown): readonly unknown[] {
 /** The start of a JSON object up to and including its `id`, if that is the first field. */
 const ID_FIRST = /^\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*,/
 
+/** The same for a reply of a known form, without its record. */
+function spliceKnown(
+  native: NativeRecord,
+  parts: readonly ReplyPart[],
+  id: string,
+  extension: JsonObject,
+): string | undefined {
+  const { reply, source, idEnd } = native
+  if (reply === undefined || source === undefined || idEnd === undefined) return undefined
+  reply.isRegular ??= isRegularCompletion(native.record, parts)
+  return reply.isRegular ? spliceAfter(idEnd + 2, source, reply.example, id, extension) : undefined
+}
+
 /**
  * Replaces the id and adds the extension fields in a provider's JSON text, because serializing an object
  * again is more expensive than parsing it. Returns undefined if the text does not start with the id, if the
@@ -137,10 +153,21 @@ export function spliceCompletion(
 ): string | undefined {
   const head = ID_FIRST.exec(source)
   if (head === null || head[1] !== native.id) return undefined
+  return spliceAfter(head[0].length, source, native, id, extension)
+}
+
+/** Replaces what is before a position, which is the id and its comma. */
+function spliceAfter(
+  start: number,
+  source: string,
+  native: JsonObject,
+  id: string,
+  extension: JsonObject,
+): string | undefined {
   for (const name in extension) if (name in native) return undefined
   const fields = JSON.stringify(extension)
   if (fields === '{}') return undefined
-  return `{"id":"${id}",${source.slice(head[0].length, source.lastIndexOf('}'))},${fields.slice(1)}`
+  return `{"id":"${id}",${source.slice(start, source.lastIndexOf('}'))},${fields.slice(1)}`
 }
 
 /**
