@@ -8,7 +8,6 @@ import {
   EventLogUnavailableError,
   type GatewayContext,
   GatewayError,
-  type GatewayMiddleware,
   type JsonObject,
   Nullable,
   StreamDamagedError,
@@ -16,10 +15,12 @@ import {
   type TSchema,
   Type,
 } from '../contract/index.ts'
+import { isPromiseLike } from '../util/maybe-promise.ts'
 import { describeThrower } from '../util/plugin-context.ts'
 import { toAnthropicErrorType, toWords } from './error-words.ts'
 import { discardUnreadBody } from './read-body.ts'
 import { sendStreamText } from './send-response.ts'
+import type { Step } from './steps.ts'
 
 /**
  * Builds the body of an error response (docs/api.md, "Errors"). Bodies for Anthropic's clients have the
@@ -153,49 +154,67 @@ export function errorBodySchema(style: ErrorStyle = 'general'): TSchema {
 }
 
 /**
- * Creates middleware that turns errors of the next steps into error responses. Calls `onHandled` for
- * every request once the next steps have ended, whether they failed or not. `x-error-code` is one of
- * `errorCodes`: a code that no plugin has declared is sent as `refused`. Clients for which `readsDetail`
- * holds also get the message as `detail`.
+ * Turns errors of the next steps into error responses. Calls `onHandled` for every request once the next
+ * steps have ended, whether they failed or not. `x-error-code` is one of `errorCodes`: a code that no plugin
+ * has declared is sent as `refused`. Clients for which `readsDetail` holds also get the message as `detail`.
  */
 export function handleErrors(
   logger: Logger,
   errorCodes: Readonly<Record<string, unknown>>,
   onHandled: (ctx: GatewayContext) => void,
   readsDetail: (headers: IncomingHttpHeaders) => boolean = () => false,
-): GatewayMiddleware {
-  return async (ctx, next) => {
+): (next: Step) => Step {
+  function end(ctx: GatewayContext): void {
+    discardUnreadBody(ctx)
+    onHandled(ctx)
+  }
+
+  function fail(ctx: GatewayContext, thrown: unknown): void {
     try {
-      await next()
-    } catch (thrown) {
-      if (ctx.client.isAborted) return
-      const error = toGatewayError(thrown)
-      ctx.error = error
-      if (error.status >= 500 && !isLoggedElsewhere(thrown))
-        logger.error(
-          {
-            err: thrown,
-            ...describeThrower(GatewayError.isInstance(thrown) ? thrown.cause : thrown),
-            requestId: ctx.requestId,
-            traceId: ctx.traceId,
-          },
-          error.message,
-        )
-      if (isFinal(error)) ctx.set('x-should-retry', 'false')
-      setErrorHeaders(ctx, error, logger)
-      if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
-      ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
-      if (ctx.errorStream !== undefined) {
-        sendStreamText(ctx, ctx.errorStream)
-        return
-      }
-      ctx.status = error.status
-      const body = formatError(error, ctx.errorStyle, ctx.requestId)
-      ctx.body = readsDetail(ctx.headers) ? { ...body, detail: error.message } : body
+      if (!ctx.client.isAborted) respond(ctx, thrown)
     } finally {
-      discardUnreadBody(ctx)
-      onHandled(ctx)
+      end(ctx)
     }
+  }
+
+  function respond(ctx: GatewayContext, thrown: unknown): void {
+    const error = toGatewayError(thrown)
+    ctx.error = error
+    if (error.status >= 500 && !isLoggedElsewhere(thrown))
+      logger.error(
+        {
+          err: thrown,
+          ...describeThrower(GatewayError.isInstance(thrown) ? thrown.cause : thrown),
+          requestId: ctx.requestId,
+          traceId: ctx.traceId,
+        },
+        error.message,
+      )
+    if (isFinal(error)) ctx.set('x-should-retry', 'false')
+    setErrorHeaders(ctx, error, logger)
+    if (error.details.retryAfter !== undefined) ctx.set('retry-after', String(error.details.retryAfter))
+    ctx.set('x-error-code', Object.hasOwn(errorCodes, error.code) ? error.code : 'refused')
+    if (ctx.errorStream !== undefined) {
+      sendStreamText(ctx, ctx.errorStream)
+      return
+    }
+    ctx.status = error.status
+    const body = formatError(error, ctx.errorStyle, ctx.requestId)
+    ctx.body = readsDetail(ctx.headers) ? { ...body, detail: error.message } : body
+  }
+
+  return (next) => (ctx) => {
+    try {
+      const handled = next(ctx)
+      if (isPromiseLike(handled))
+        return handled.then(
+          () => end(ctx),
+          (thrown: unknown) => fail(ctx, thrown),
+        )
+    } catch (thrown) {
+      return fail(ctx, thrown)
+    }
+    end(ctx)
   }
 }
 

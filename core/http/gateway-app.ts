@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Koa from 'koa'
 import type { GatewayContext } from '../contract/index.ts'
+import { isPromiseLike } from '../util/maybe-promise.ts'
 import type { Step } from './steps.ts'
 
 type KoaContext = ReturnType<Koa['createContext']>
@@ -27,19 +28,32 @@ export class GatewayApp extends Koa {
     return (request, response) => this.#respond(request as IncomingMessage, response as ServerResponse)
   }
 
-  async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const ctx = this.createContext(request, response)
-    const koa = this as unknown as Handler
     response.statusCode = 404
     try {
-      await this.#handle(ctx as unknown as GatewayContext)
+      const handled = this.#handle(ctx as unknown as GatewayContext)
+      if (!isPromiseLike(handled)) return Promise.resolve(this.#send(ctx))
+      return handled.then(
+        () => this.#send(ctx),
+        (error: unknown) => this.#fail(ctx, error),
+      )
     } catch (error) {
-      return koa.handleRequest(ctx, () => Promise.reject(error))
+      return this.#fail(ctx, error)
     }
+  }
+
+  #send(ctx: KoaContext): void | Promise<void> {
     if (ctx.respond === false) return
-    const { statusCode } = response
+    const { statusCode } = ctx.res
+    const koa = this as unknown as Handler
     return koa.handleRequest(ctx, async () => {
-      response.statusCode = statusCode
+      ctx.res.statusCode = statusCode
     })
+  }
+
+  #fail(ctx: KoaContext, error: unknown): Promise<void> {
+    const koa = this as unknown as Handler
+    return koa.handleRequest(ctx, () => Promise.reject(error))
   }
 }

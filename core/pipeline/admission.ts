@@ -1,5 +1,5 @@
 import type { Admission } from '../contract/index.ts'
-import type { Stage } from '../http/steps.ts'
+import { middlewareStage, type Stage } from '../http/steps.ts'
 import type { PluginStep } from './load.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { PluginStep } from './load.ts'
 export function composeAdmission(steps: readonly PluginStep[]): readonly Stage[] {
   return steps.flatMap(({ parts: { admit, middleware } }) => [
     ...(admit ? [{ before: admit }] : []),
-    ...(middleware ? [{ around: middleware }] : []),
+    ...(middleware ? [middlewareStage(middleware)] : []),
   ])
 }
 

@@ -20,7 +20,7 @@ import {
   rewriteAzurePath,
 } from '../http/routes.ts'
 import { installLazyBodies, isBodyLazy, sendLazyBody } from '../http/send-response.ts'
-import { composeStages, type Stage, type Step, toMiddleware } from '../http/steps.ts'
+import { composeStages, middlewareStage, type Stage, type Step, toMiddleware } from '../http/steps.ts'
 import { composeAdmission, composeUnmatchedAdmission, hasThirdPartyMiddleware } from './admission.ts'
 import { toError } from './guard-phase.ts'
 import { composeInference, type InferenceParts } from './inference.ts'
@@ -67,16 +67,16 @@ function createBaseApp(parts: AppParts, listener: Listener): Koa {
   addDeclaredEndpoints(routes, parts, listener)
   parts.onceServing(routes.prepare)
   const stages: readonly Stage[] = [
-    ...(hasMiddleware ? [{ around: sendLazyBody }] : []),
+    ...(hasMiddleware ? [middlewareStage(sendLazyBody)] : []),
     { before: identifyRequests(parts.requests) },
     { around: handleErrors(logger, collectErrorCodes(steps), onHandled, parts.readsDetail) },
-    ...(cors.origins.length > 0 ? [{ around: createCorsMiddleware(cors) }] : []),
+    ...(cors.origins.length > 0 ? [middlewareStage(createCorsMiddleware(cors))] : []),
     { before: normalizePath },
     { before: rewriteAzurePath },
     { before: refuseIfReplaced(parts.logState) },
   ]
   const others = composeStages(
-    [{ around: routes.dispatch }],
+    [middlewareStage(routes.dispatch)],
     rejectUnmatched(routes, composeUnmatchedAdmission(steps)),
   )
   const app = new GatewayApp(composeStages(stages, dispatchInference(inferenceRoutes, others)))
