@@ -109,6 +109,8 @@ async function bundle(
           format: 'es',
           entryFileNames: ({ name }) => (name === 'config/main' ? 'main.js' : '[name].js'),
           chunkFileNames: `${chunks}/[name]-[hash].mjs`,
+          // Vite's default is `var`, whose values V8 cannot compile into the code.
+          topLevelVar: false,
           keepNames: true,
           comments: false,
           sourcemapExcludeSources: true,
