@@ -18,9 +18,10 @@ import { checkModelAllowed } from '../../providers/shared/allowed-models.ts'
 import { describeRequirement, meetsRequirement, requirementError } from '../../providers/shared/attributes.ts'
 import { limitRequest } from '../../providers/shared/catalog.ts'
 import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
-import type { Deviations } from '../../providers/shared/client.ts'
+import type { Deviations, SentRequest } from '../../providers/shared/client.ts'
 import type { DeploymentPool } from '../../providers/shared/deployments.ts'
 import type { LatencyTracker } from '../../providers/shared/latency.ts'
+import { joinLists } from '../../providers/shared/prepare-request.ts'
 import type { Provider } from '../../providers/shared/providers.ts'
 import type { DeploymentChoice, Deployments, Place } from './deployments.ts'
 
@@ -29,7 +30,7 @@ type CallProvider = (exchange: ReplyingExchange, target: Target, place?: Place) 
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
-  readonly circuitBreakers: Pick<CircuitBreakers, 'guard'>
+  readonly circuitBreakers: Pick<CircuitBreakers, 'enter'>
   readonly latency: Omit<LatencyTracker, 'estimateMs'>
 }
 
@@ -45,16 +46,22 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const { request, omitted } = limitRequest(withSentDefaults(exchange, target), capabilities)
     const sentAt = performance.now()
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
-    const sent = await circuitBreakers.guard(target, by, () =>
-      client.send(request, target, exchange.client, {
+    const guarded = circuitBreakers.enter(target, by)
+    let sent: SentRequest
+    try {
+      sent = await client.send(request, target, exchange.client, {
         operation: exchange.operation,
         headers: exchange.headersOfCall?.(target),
-      }),
-    )
+      })
+    } catch (error) {
+      guarded.fail(error)
+      throw error
+    }
+    guarded.succeed()
     const repliedAt = performance.now()
 
     exchange.target = target
-    addParameterWarnings(exchange, target, { omitted: [...omitted, ...sent.omitted], changed: sent.changed })
+    addParameterWarnings(exchange, target, joinLists(omitted, sent.omitted), sent.changed)
     place?.deployment.markMeasured(target)
     const own = place?.deployment.latency
     if (sent.reply.type === 'stream') {
@@ -373,7 +380,8 @@ function summarizeErrors(errors: readonly GatewayError[], requires: Requirement 
 function addParameterWarnings(
   exchange: ReplyingExchange,
   { model }: Target,
-  { omitted, changed }: Deviations,
+  omitted: Deviations['omitted'],
+  changed: Deviations['changed'],
 ): void {
   if (omitted.length === 0 && changed.length === 0) return
   const { defaulted, parameterNames, preferences, route, warnings } = exchange

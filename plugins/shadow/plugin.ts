@@ -31,7 +31,7 @@ const shadowOptions = StrictObject({
 
 /** What becomes of a copy must not affect the routing of requests. */
 const UNOBSERVED: Pick<DispatchServices, 'circuitBreakers' | 'latency'> = {
-  circuitBreakers: { guard: (_target, _by, call) => call() },
+  circuitBreakers: { enter: () => ({ succeed: () => undefined, fail: () => undefined }) },
   latency: {
     recordFirstEvent: () => undefined,
     recordRemainder: () => undefined,

@@ -27,11 +27,11 @@ export interface ChatToolCall {
 
 /** The request headers that all providers of this format expect. */
 export function buildChatHeaders(isStream: boolean): ProviderRequest['headers'] {
-  return {
-    'content-type': 'application/json',
-    accept: isStream ? 'text/event-stream' : 'application/json',
-  }
+  return isStream ? STREAM_HEADERS : WHOLE_HEADERS
 }
+
+const WHOLE_HEADERS = Object.freeze({ 'content-type': 'application/json', accept: 'application/json' })
+const STREAM_HEADERS = Object.freeze({ 'content-type': 'application/json', accept: 'text/event-stream' })
 
 export function buildBearerAuth(apiKey: string): ProviderRequest['headers'] {
   return { authorization: `Bearer ${apiKey}` }

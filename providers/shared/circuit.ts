@@ -5,6 +5,7 @@ import {
   type BreakerSettings,
   type CallerRecord,
   type CircuitState,
+  type GuardedCall,
   ModelBreaker,
   type TargetRest,
 } from './model-breaker.ts'
@@ -20,6 +21,8 @@ export interface CircuitBreakers {
    * docs/decisions/routing.md, "The retry of a failed request passes an open circuit".
    */
   guard<Value>(target: Target, by: BreakerCall, call: () => Promise<Value>): Promise<Value>
+  /** The same for a caller that tells the outcome itself. Throws `model_unavailable`. */
+  enter(target: Target, by: BreakerCall): Pick<GuardedCall, 'succeed' | 'fail'>
   /**
    * False while automatic routing must not choose the model for the caller: circuit open, or `retry-after` of
    * its provider. Of a provider with deployments: of all of them.
@@ -101,7 +104,19 @@ export function createCircuitBreakers(
   }
 
   return {
-    guard: (target, by, call) => breakerOf(target).guard(target, by, call),
+    enter: (target, by) => breakerOf(target).enter(target, by),
+    async guard(target, by, call) {
+      const guarded = breakerOf(target).enter(target, by)
+      let value: Awaited<ReturnType<typeof call>>
+      try {
+        value = await call()
+      } catch (error) {
+        guarded.fail(error)
+        throw error
+      }
+      guarded.succeed()
+      return value
+    },
     isUsable,
     rest: (target, caller) => findBreaker(target)?.rest(caller) ?? NO_REST,
     *circuits() {

@@ -21,14 +21,7 @@ import { CallDeadline } from './call-deadline.ts'
 import { createPool } from './connection.ts'
 import { parseErrorByStatus, unusableReplyError } from './errors.ts'
 import { createBodyReader } from './frames.ts'
-import {
-  isErrorStatus,
-  ProviderCall,
-  type ResponseHead,
-  type ResponseLimit,
-  toNetworkError,
-  type WholeResponse,
-} from './http.ts'
+import { ProviderCall, type ResponseLimit, toNetworkError, type WholeResponse } from './http.ts'
 import { sendInTurn, splitInputs } from './input-batches.ts'
 import { replaceLoneSurrogates } from './json-string.ts'
 import { toCallerNames, withCallerNames } from './plain-request.ts'
@@ -36,12 +29,11 @@ import { createRequestPreparer, joinLists, type ReaderOptions } from './prepare-
 import { toRegularReply, withRegularEvents } from './regular-reply.ts'
 import { type RenewableCredentials, withRenewal } from './renew-credentials.ts'
 import type { PatternAdapter } from './reply-patterns.ts'
+import { buildAuthHeaders, createHeaderBuilder, type ProviderAuth } from './request-headers.ts'
 import { createPathBuilder } from './request-path.ts'
+import { isErrorStatus, type ResponseHead } from './response-head.ts'
 import { restoreNames, restoreNamesIn } from './restore-names.ts'
 import { parseStreamText, peekFirst, readBatches } from './stream.ts'
-
-/** How requests authenticate: not at all, or with the bare API key in a header. */
-export type ProviderAuth = 'none' | { readonly header: string }
 
 export interface ProviderClientOptions extends ReaderOptions {
   /** The provider's id, which error messages name. */
@@ -168,11 +160,11 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   const authorize = authorizer?.authorize ?? ownAuthorize
   const patterns = (adapter as PatternAdapter).createReplyPatterns?.()
   const isSse = (adapter.frames ?? 'sse') === 'sse'
-  const fixedHeaders = {
+  const headersOf = createHeaderBuilder({
     // Without it, any encoding is acceptable.
     'accept-encoding': 'identity',
     ...(authorizer === undefined && buildAuthHeaders(adapter, apiKey, options.auth)),
-  }
+  })
   // `CallDeadline` enforces the timeouts after connecting: undici cannot tell a first event from a first
   // byte.
   const pool = createPool(origin, {
@@ -208,8 +200,9 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     client: ClientConnection,
     options: SendOptions = {},
   ): Promise<SentRequest> {
-    const { embeddings } = options.operation === 'embeddings' ? limits : {}
+    const embeddings = options.operation === 'embeddings' ? limits.embeddings : undefined
     const batches = embeddings && splitInputs(request, embeddings)
+    if (batches === undefined && authorizer === undefined) return sendOnce(request, target, client, options)
     const sendBatch = (batch: ChatRequest) => renewing(client, () => sendOnce(batch, target, client, options))
     return batches === undefined ? sendBatch(request) : sendInTurn(batches, sendBatch)
   }
@@ -287,13 +280,17 @@ function createClient(options: ProviderClientOptions): ProviderClient {
   ): MaybePromise<StartedRequest> {
     const { built, deviations, renamed, sent } = build(request, target, format)
     const path = pathOf(built.path, target.model)
-    // A spread of two objects takes 0.5 µs longer.
-    const headers = Object.assign({}, further, built.headers, fixedHeaders)
     const body = typeof built.body === 'string' ? replaceLoneSurrogates(built.body) : built.body
     if (authorize === undefined) {
-      const call = new ProviderCall(pool, { method: 'POST', path, headers, body })
-      return { call, deviations, renamed, sent }
+      const headers = headersOf.list(built.headers, further)
+      return {
+        call: new ProviderCall(pool, { method: 'POST', path, headers, body }),
+        deviations,
+        renamed,
+        sent,
+      }
     }
+    const headers = headersOf.build(built.headers, further)
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const outgoing = { method: 'POST', url: new URL(path, origin), headers, body: bytes, apiKey } as const
     return authorizeRequest(authorize, outgoing, id, deadline, waiting).then((added) => {
@@ -407,17 +404,6 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     countTokens: tokenCount && ((...call) => renewing(call[2], () => countTokens(...call, tokenCount))),
     findDeviations: (request, target) => build(request, target).deviations,
     close: () => pool.close(),
-  }
-}
-
-function buildAuthHeaders(adapter: ProviderAdapter, apiKey: string | undefined, auth?: ProviderAuth) {
-  if (apiKey === undefined || auth === 'none') return {}
-  if (auth !== undefined) return { [auth.header]: apiKey }
-  try {
-    return adapter.buildAuthHeaders(apiKey)
-  } catch {
-    // The error is not shown: it may contain the key.
-    throw new Error(`The format "${adapter.format}" cannot build headers from the API key. Check the key.`)
   }
 }
 

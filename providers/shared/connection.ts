@@ -6,7 +6,7 @@ import Pool from 'undici/lib/dispatcher/pool.js'
 
 /** The options of a call, which pool and client pass on. */
 export interface CallOptions extends Dispatcher.DispatchOptions {
-  readonly call?: { assign(connection: Connection): void }
+  call?: { assign(connection: Connection): void }
 }
 
 /** How long connections carry one request each after a server has sent bytes that no request asked for. */
@@ -23,7 +23,7 @@ class Server {
   #distrustedUntil = 0
 
   get isDistrusted(): boolean {
-    return performance.now() < this.#distrustedUntil
+    return this.#distrustedUntil !== 0 && performance.now() < this.#distrustedUntil
   }
 
   distrust(): void {

@@ -1,43 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
-// By its file, as in `connection.ts`.
-import { parseHeaders } from 'undici/lib/core/util.js'
 import { GatewayError } from '../../core/contract/errors.ts'
 import type { WaitingTime } from '../../core/contract/exchange.ts'
 import type { CallOptions, Connection } from './connection.ts'
 import { findDecoder } from './content-encoding.ts'
-
-/** The head of a response. Few readers need headers, so they are parsed when they are asked for. */
-export class ResponseHead {
-  readonly status: number
-  /** Names and values in turn. */
-  private readonly raw: readonly Buffer[]
-  private parsed: IncomingHttpHeaders | undefined
-
-  constructor(status: number, raw: readonly Buffer[]) {
-    this.status = status
-    this.raw = raw
-  }
-
-  get headers(): IncomingHttpHeaders {
-    this.parsed ??= parseHeaders(this.raw)
-    return this.parsed
-  }
-
-  /** The value of one header, with its name in lower case; several ones with commas. */
-  find(wanted: string): string | undefined {
-    const { raw } = this
-    let found: string | undefined
-    for (let index = 0; index + 1 < raw.length; index += 2) {
-      const name = raw[index] as Buffer
-      if (name.length !== wanted.length || name.toString('latin1').toLowerCase() !== wanted) continue
-      const value = (raw[index + 1] as Buffer).toString('latin1')
-      found = found === undefined ? value : `${found},${value}`
-    }
-    return found
-  }
-}
+import { isErrorStatus, ResponseHead } from './response-head.ts'
 
 /** A response that was read to its end or to the size limit. */
 export interface WholeResponse {
@@ -119,7 +86,10 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
   #isReused = false
 
   constructor(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) {
-    const callOptions: CallOptions = Object.assign(options, { call: this })
+    const callOptions: CallOptions = options
+    callOptions.call = this
+    // Only pipelined requests could be blocked.
+    callOptions.blocking = false
     dispatcher.dispatch(callOptions, this)
   }
 
@@ -341,9 +311,9 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#pendingWhole = undefined
     pending.waiting?.end()
     if (exceeds && !isCutOff) this.#dropChunks()
-    const [first] = this.#chunks
-    const bytes = this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks)
-    const text = decoder.decode(bytes.subarray(0, maxBytes))
+    const chunks = this.#chunks
+    const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+    const text = decoder.decode(bytes.length > maxBytes ? bytes.subarray(0, maxBytes) : bytes)
     pending.resolve({ head, text, complete: !exceeds })
   }
 
@@ -380,10 +350,6 @@ export async function fetchWhole(
     // Closes the connection of a response that exceeds the limit.
     call.abort(ABORTED)
   }
-}
-
-export function isErrorStatus({ status }: ResponseHead): boolean {
-  return status > 299
 }
 
 /** Returns undici's own errors other than timeouts, such as an invalid header, as they are. */

@@ -147,6 +147,27 @@ export interface TargetRest {
   readonly failureMs: number
 }
 
+/** A call that a breaker has let through. */
+export class GuardedCall {
+  readonly #breaker: ModelBreaker
+  readonly #by: BreakerCall
+  readonly #probes: Probes
+
+  constructor(breaker: ModelBreaker, by: BreakerCall, probes: Probes) {
+    this.#breaker = breaker
+    this.#by = by
+    this.#probes = probes
+  }
+
+  succeed(): void {
+    this.#breaker.onSuccess(this.#by, this.#probes)
+  }
+
+  fail(error: unknown): void {
+    this.#breaker.onError(error, this.#by, this.#probes)
+  }
+}
+
 /** The records of all models, least recently failed first. It is bounded, and forgets what it evicts. */
 export type CallerRecords = LRUCache<CallerRecord, ModelBreaker>
 
@@ -218,17 +239,10 @@ export class ModelBreaker {
     }
   }
 
-  async guard<Value>(target: Target, by: BreakerCall, call: () => Promise<Value>): Promise<Value> {
+  /** Lets a call through, or throws `model_unavailable`. */
+  enter(target: Target, by: BreakerCall): GuardedCall {
     const probes = by.isRetry ? NO_PROBES : this.#admit(target, by.caller)
-    let value: Value
-    try {
-      value = await call()
-    } catch (error) {
-      this.#onError(error, by, probes)
-      throw error
-    }
-    this.#onSuccess(by, probes)
-    return value
+    return new GuardedCall(this, by, probes)
   }
 
   /** Removes a record that `allRecords` no longer has. */
@@ -257,7 +271,7 @@ export class ModelBreaker {
   }
 
   /** While a circuit is not closed, only probes and retries close it: other calls began earlier. */
-  #onSuccess({ caller, isRetry }: BreakerCall, { common, own }: Probes): void {
+  onSuccess({ caller, isRetry }: BreakerCall, { common, own }: Probes): void {
     const now = this.#now()
     const record = this.#records.get(caller)
     if ((isRetry || common !== undefined) && !this.#circuit.isClosed) {
@@ -272,7 +286,7 @@ export class ModelBreaker {
     }
   }
 
-  #onError(error: unknown, by: BreakerCall, { common, own }: Probes): void {
+  onError(error: unknown, by: BreakerCall, { common, own }: Probes): void {
     const now = this.#now()
     const record = this.#records.get(by.caller)
     if (isFailure(error)) {

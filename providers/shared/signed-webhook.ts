@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { createPool } from './connection.ts'
-import { fetchWhole, isErrorStatus } from './http.ts'
+import { fetchWhole } from './http.ts'
+import { isErrorStatus } from './response-head.ts'
 
 /** A receiver of JSON bodies that can tell by their signature who sent them. */
 export interface SignedWebhook {

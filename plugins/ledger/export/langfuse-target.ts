@@ -3,7 +3,8 @@ import { isJsonObject, type JsonObject } from '../../../core/contract/index.ts'
 import { readNeededSecret } from '../../../core/secrets/read-secret.ts'
 import { parseJson } from '../../../core/util/json.ts'
 import { createPool } from '../../../providers/shared/connection.ts'
-import { fetchWhole, isErrorStatus } from '../../../providers/shared/http.ts'
+import { fetchWhole } from '../../../providers/shared/http.ts'
+import { isErrorStatus } from '../../../providers/shared/response-head.ts'
 import type { ExportedRecord, ExportTargetKind } from './target.ts'
 
 interface LangfuseRow {

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici'
-import { ConnectError, ProviderCall, type ResponseHead } from '../../../providers/shared/http.ts'
+import { ConnectError, ProviderCall } from '../../../providers/shared/http.ts'
+import type { ResponseHead } from '../../../providers/shared/response-head.ts'
 import { mcpError } from '../errors.ts'
 import { type Bytes, invalidMessage } from './envelope.ts'
 import { SseData } from './sse-data.ts'
