@@ -9,6 +9,9 @@ export const NATIVE: unique symbol = Symbol('native')
 /** Key of the text run of a reply event. */
 export const TEXT_RUN: unique symbol = Symbol('text run')
 
+/** Key of what an iterator of texts knows about the latest one: true if it is ASCII. */
+export const IS_ASCII: unique symbol = Symbol('is ASCII')
+
 /** A provider's record in the canonical format. */
 export interface NativeRecord {
   readonly record: JsonObject
@@ -57,6 +60,8 @@ export interface TextRun<Event extends { readonly parts: unknown }> {
   readonly source: string
   /** Where the variable strings of each record begin and end in `source`: 2 or 4 positions per record. */
   readonly bounds: readonly number[]
+  /** True if the records and the pattern are ASCII; false is not certain. */
+  readonly isAscii: boolean
   /** One part per record, except for records without text. */
   readonly parts: Event['parts']
   /** The UTF-8 bytes of the text that the model produced. */

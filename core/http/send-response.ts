@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import type { Dialect, GatewayContext, GatewayMiddleware, JsonObject } from '../contract/index.ts'
+import { IS_ASCII } from '../contract/native-records.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { markIncomplete } from './incomplete-response.ts'
@@ -316,7 +317,7 @@ function sendText(ctx: GatewayContext, text: string): void {
 /** Writes records as they come, and stops the source if the client disconnects. */
 async function pumpRecords(
   ctx: GatewayContext,
-  records: AsyncIterator<string>,
+  records: AsyncIterator<string> & { readonly [IS_ASCII]?: boolean },
   markFailure: MarkFailure,
   watched: WatchedStream | undefined,
 ): Promise<void> {
@@ -325,7 +326,8 @@ async function pumpRecords(
     for (let next = await records.next(); !next.done; next = await records.next()) {
       if (res.destroyed) return
       watched?.noteActivity()
-      if (!res.write(next.value, encodingOf(next.value))) await drainOrClose(res)
+      const encoding = records[IS_ASCII] ? 'latin1' : encodingOf(next.value)
+      if (!res.write(next.value, encoding)) await drainOrClose(res)
     }
     watched?.end()
     markFailure(ctx)

@@ -110,8 +110,10 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
       textRecords.learn(data, chunk, parts)
       return pass(new ReplyEvent(parts, { record: chunk, source: data }))
     },
-    readRun: (body, start) =>
-      isDone || finish !== undefined ? undefined : textRecords.readRun(body, start, toUnparsedRecord),
+    readRun: (body, start, isAscii) =>
+      isDone || finish !== undefined
+        ? undefined
+        : textRecords.readRun(body, start, isAscii, toUnparsedRecord),
     end: close,
   }
 }

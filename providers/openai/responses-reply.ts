@@ -33,7 +33,7 @@ export function createOpenAiStreamReader(request?: ChatRequest): RunReader {
       reader ??= isResponseEvent(event) ? createResponseStreamReader() : createChatStreamReader(request)
       return reader.read(event)
     },
-    readRun: (body, start) => reader?.readRun?.(body, start),
+    readRun: (body, start, isAscii) => reader?.readRun?.(body, start, isAscii),
     end() {
       if (reader === undefined) throw incompleteReplyError()
       return reader.end()

@@ -33,7 +33,7 @@ import { buildAuthHeaders, createHeaderBuilder, type ProviderAuth } from './requ
 import { createPathBuilder } from './request-path.ts'
 import { isErrorStatus, type ResponseHead } from './response-head.ts'
 import { restoreNames, restoreNamesIn } from './restore-names.ts'
-import { parseStreamText, peekFirst, readBatches } from './stream.ts'
+import { parseStreamText, StreamBatches } from './stream.ts'
 
 export interface ProviderClientOptions extends ReaderOptions {
   /** The provider's id, which error messages name. */
@@ -341,9 +341,9 @@ function createClient(options: ProviderClientOptions): ProviderClient {
     const toError = (error: unknown) => toCallError(error, deadline, call)
     const reader = createReader(request, renamed)
     const body = createBodyReader(adapter.frames, reader)
-    const source = readBatches(toError, call, reader, body, deadline, timeouts.idle_ms, waiting)
-    const batches = await peekFirst(source)
-    if (!batches) throw unusableReplyError(`${id} sent an empty stream.`)
+    const idleMs = timeouts.idle_ms
+    const batches = new StreamBatches({ call, reader, body, deadline, idleMs, waiting, toError })
+    if (!(await batches.readFirst())) throw unusableReplyError(`${id} sent an empty stream.`)
     return { type: 'stream', batches }
   }
 

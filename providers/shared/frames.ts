@@ -43,7 +43,7 @@ function createSseBodyReader(reader: StreamReader): BodyReader {
 export function readEvents(body: string, sse: SseReader, reader: RunReader, batch: ReplyEvent[]): void {
   let start = 0
   while (start < body.length) {
-    const run = sse.isBetweenRecords ? reader.readRun?.(body, start) : undefined
+    const run = sse.isBetweenRecords ? reader.readRun?.(body, start, sse.isAscii) : undefined
     if (run === undefined) {
       const end = reader.readRun === undefined ? body.length : endOfRecord(body, start)
       for (const event of sse.parse(body.slice(start, end))) batch.push(...reader.read(event))

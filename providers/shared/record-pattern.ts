@@ -29,8 +29,8 @@ export class TextRecordMatcher {
   }
 
   /** Reads matching records from the body of a stream, from a position where a record begins. */
-  readRun(body: string, start: number, toNative: ToNativeRecord): RecordRun | undefined {
-    return this.#frame && readTextRun(body, start, this.#frame, toNative)
+  readRun(body: string, start: number, isAscii: boolean, toNative: ToNativeRecord): RecordRun | undefined {
+    return this.#frame && readTextRun(body, start, isAscii, this.#frame, toNative)
   }
 
   /** Learns the pattern of a record that holds nothing but text, from its JSON text and its parts. */

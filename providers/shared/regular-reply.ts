@@ -20,7 +20,7 @@ export function withRegularEvents(reader: RunReader): RunReader {
   return {
     isDone: () => reader.isDone?.() === true,
     read: (event) => toRegular(reader.read(event)),
-    ...(reader.readRun && { readRun: (body, start) => reader.readRun?.(body, start) }),
+    ...(reader.readRun && { readRun: (body, start, isAscii) => reader.readRun?.(body, start, isAscii) }),
     end: () => toRegular(reader.end()),
   }
 }

@@ -13,7 +13,7 @@ export function restoreNamesIn(reader: RunReader, renamed: Renamed): RunReader {
   return {
     isDone: () => reader.isDone?.() === true,
     read: (event) => reader.read(event).map(restore),
-    ...(reader.readRun && { readRun: (body, start) => reader.readRun?.(body, start) }),
+    ...(reader.readRun && { readRun: (body, start, isAscii) => reader.readRun?.(body, start, isAscii) }),
     end: () => reader.end().map(restore),
   }
 }

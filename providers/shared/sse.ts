@@ -15,6 +15,8 @@ export interface SseReader {
   parse(text: string): readonly SseEvent[]
   /** True if the text so far ends with a complete record. */
   readonly isBetweenRecords: boolean
+  /** True if all bytes so far are ASCII. */
+  readonly isAscii: boolean
   /** Returns the last record if the stream ended without the blank line after it. */
   end(): readonly SseEvent[]
 }
@@ -42,6 +44,10 @@ class SseTextReader implements SseReader {
 
   constructor(maxRecordChars: number) {
     this.#maxRecordChars = maxRecordChars
+  }
+
+  get isAscii(): boolean {
+    return this.#decoder === undefined
   }
 
   feed(bytes: Uint8Array): readonly SseEvent[] {

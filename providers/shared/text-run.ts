@@ -20,8 +20,9 @@ export interface RunReader extends StreamReader {
   /**
    * Reads the records at a position of the body's text without parsing them, if they are text as in earlier
    * records. Returns undefined if the record there must be parsed. A record begins at that position.
+   * `isAscii`: the text of the body so far is.
    */
-  readRun?(body: string, start: number): RecordRun | undefined
+  readRun?(body: string, start: number, isAscii: boolean): RecordRun | undefined
 }
 
 /** The event of a run. Its parts are read on first access: most streams are passed on without it. */
@@ -70,6 +71,7 @@ export function buildRunFrame(pattern: RecordPattern): RunFrame {
 export function readTextRun(
   body: string,
   from: number,
+  isAscii: boolean,
   { pattern, start, joint, end }: RunFrame,
   toNative: ToNativeRecord,
 ): RecordRun | undefined {
@@ -98,7 +100,7 @@ export function readTextRun(
     position = next
   }
   if (runEnd === -1) return undefined
-  return { event: new TextRunEvent(new UnparsedRun(pattern, body, bounds, toNative)), end: runEnd }
+  return { event: new TextRunEvent(new UnparsedRun(pattern, body, bounds, isAscii, toNative)), end: runEnd }
 }
 
 function toTextParts(text: string): readonly ReplyPart[] {
@@ -109,13 +111,21 @@ class UnparsedRun implements TextRun<ReplyEvent> {
   readonly pattern: RecordPattern
   readonly source: string
   readonly bounds: readonly number[]
+  readonly isAscii: boolean
   readonly #toNative: ToNativeRecord
   #parts: readonly ReplyPart[] | undefined
 
-  constructor(pattern: RecordPattern, source: string, bounds: readonly number[], toNative: ToNativeRecord) {
+  constructor(
+    pattern: RecordPattern,
+    source: string,
+    bounds: readonly number[],
+    isAscii: boolean,
+    toNative: ToNativeRecord,
+  ) {
     this.pattern = pattern
     this.source = source
     this.bounds = bounds
+    this.isAscii = isAscii
     this.#toNative = toNative
   }
 

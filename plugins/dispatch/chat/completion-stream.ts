@@ -1,12 +1,13 @@
 import {
   isJsonObject,
   type JsonObject,
+  type MaybePromise,
   type RepliedExchange,
   type ReplyEvent,
   type ReplyPart,
   type Target,
 } from '../../../core/contract/index.ts'
-import { NATIVE, TEXT_RUN, type TextRun } from '../../../core/contract/native-records.ts'
+import { IS_ASCII, NATIVE, TEXT_RUN, type TextRun } from '../../../core/contract/native-records.ts'
 import { ReasoningCollector } from '../../../core/dialects/carried-reasoning.ts'
 import { isAnswerText, streamedReply, warnOfLostPart } from '../../../core/dialects/reply-parts.ts'
 import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
@@ -18,6 +19,7 @@ import { toCompletionImage, toCompletionUsage, withCarriedReasoning } from './co
 import {
   ChunkTemplates,
   findUsage,
+  isAsciiText,
   isRegularChunk,
   spliceChunk,
   toCompletionToolCall,
@@ -31,60 +33,139 @@ import {
  * until it is certain whether another one follows. If the stream fails, it ends with an error record instead
  * of `[DONE]`. See docs/decisions/replies.md, "After the finish, a stream holds back one record".
  */
-export async function* streamChatChunks(exchange: RepliedExchange): AsyncGenerator<string> {
-  const batches = streamedReply(exchange)
-  const wantsUsage = exchange.request.stream_options?.include_usage === true
-  const frame = {
-    id: relatedId('chatcmpl-', exchange.id),
-    created: Math.floor(Date.now() / 1000),
-    model: exchange.target?.model ?? '',
-    target: exchange.target,
-    onLost: (part: ReplyPart) => warnOfLostPart(exchange, part),
-  }
-  const { toChunks, toChunkTexts, runToRecords, usageChunk } = createChunkConverter(frame, wantsUsage)
-  let isFirst = true
-  let isFinished = false
-  let held: Chunk | undefined
+export function streamChatChunks(exchange: RepliedExchange): ChatChunks {
+  return new ChatChunks(exchange)
+}
 
-  function toRecords(event: ReplyEvent): string {
-    isFinished ||= event.parts.some(({ type }) => type === 'finish')
+type Batches = AsyncIterator<readonly ReplyEvent[]>
+type Texts = IteratorResult<string, undefined>
+
+const DONE: Texts = { done: true, value: undefined }
+
+/** The records of a stream, a text per batch. Not a generator: that costs promises per batch. */
+class ChatChunks implements AsyncIterableIterator<string> {
+  [IS_ASCII] = false
+  readonly #exchange: RepliedExchange
+  readonly #source: Batches
+  readonly #converter: ChunkConverter
+  #isFirst = true
+  #isFinished = false
+  #held: Chunk | undefined
+  #isEnded = false
+
+  constructor(exchange: RepliedExchange) {
+    this.#exchange = exchange
+    this.#source = streamedReply(exchange)[Symbol.asyncIterator]()
+    const frame = {
+      id: relatedId('chatcmpl-', exchange.id),
+      created: Math.floor(Date.now() / 1000),
+      model: exchange.target?.model ?? '',
+      target: exchange.target,
+      onLost: (part: ReplyPart) => warnOfLostPart(exchange, part),
+    }
+    this.#converter = createChunkConverter(frame, exchange.request.stream_options?.include_usage === true)
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<Texts> {
+    return this.#isEnded ? Promise.resolve(DONE) : this.#source.next().then(this.#onResult, this.#onError)
+  }
+
+  async return(): Promise<Texts> {
+    if (!this.#isEnded) {
+      this.#isEnded = true
+      await this.#source.return?.()
+    }
+    return DONE
+  }
+
+  readonly #onResult = (result: IteratorResult<readonly ReplyEvent[]>): MaybePromise<Texts> =>
+    this.#toTexts(result) ?? this.#readOn()
+
+  /** Reads until there is a record. */
+  async #readOn(): Promise<Texts> {
+    let texts: Texts | undefined
+    while (texts === undefined) texts = await this.#source.next().then(this.#toTexts, this.#onError)
+    return texts
+  }
+
+  /** Returns undefined if there is no record for these events. */
+  readonly #toTexts = (result: IteratorResult<readonly ReplyEvent[]>): Texts | undefined => {
+    try {
+      if (!result.done) {
+        const value = this.#write(result.value)
+        return value === '' ? undefined : { done: false, value }
+      }
+      this.#isEnded = true
+      this[IS_ASCII] = false
+      return { done: false, value: this.#writeEnd() }
+    } catch (error) {
+      if (!result.done) this.#source.return?.().catch(() => undefined)
+      return this.#onError(error)
+    }
+  }
+
+  readonly #onError = (error: unknown): Texts => {
+    this.#isEnded = true
+    this[IS_ASCII] = false
+    if (this.#exchange.client.isAborted) return DONE
+    const heldRecord = this.#held ? toRecord(this.#held) : ''
+    const errorRecord = toSseRecord(formatError(recordReplyError(this.#exchange, error), 'openai'))
+    return { done: false, value: heldRecord + errorRecord }
+  }
+
+  #write(batch: readonly ReplyEvent[]): string {
     let text = ''
-    if (!isFirst && !isFinished) {
-      for (const chunk of toChunkTexts(event)) text += `data: ${chunk}\n\n`
+    /** What is not from a run. */
+    let others = ''
+    let hasRuns = false
+    let isAscii = true
+    for (const event of batch) {
+      const run = event[TEXT_RUN]
+      const isBetween = !this.#isFirst && !this.#isFinished
+      const records = run && isBetween ? this.#converter.runToRecords(run) : undefined
+      if (records !== undefined) {
+        hasRuns = true
+        isAscii &&= run !== undefined && this.#converter.isAscii(run)
+        text += records
+      } else
+        for (const each of run?.split() ?? [event]) {
+          const record = this.#writeEvent(each)
+          others += record
+          text += record
+        }
+    }
+    this[IS_ASCII] = hasRuns && isAscii && isAsciiText(others)
+    return text
+  }
+
+  #writeEvent(event: ReplyEvent): string {
+    this.#isFinished ||= event.parts.some(({ type }) => type === 'finish')
+    let text = ''
+    if (!this.#isFirst && !this.#isFinished) {
+      for (const chunk of this.#converter.toChunkTexts(event)) text += `data: ${chunk}\n\n`
       return text
     }
-    for (const chunk of toChunks(event)) {
-      if (held !== undefined) text += toRecord(held)
-      const extension = isFirst ? exchange.decoration?.first() : undefined
-      isFirst = false
-      if (isFinished)
-        held = extension === undefined ? chunk : { record: { ...recordOf(chunk), ...extension } }
+    for (const chunk of this.#converter.toChunks(event)) {
+      if (this.#held !== undefined) text += toRecord(this.#held)
+      const extension = this.#isFirst ? this.#exchange.decoration?.first() : undefined
+      this.#isFirst = false
+      if (this.#isFinished)
+        this.#held = extension === undefined ? chunk : { record: { ...recordOf(chunk), ...extension } }
       else text += toRecord(chunk, extension)
     }
     return text
   }
 
-  try {
-    for await (const batch of batches) {
-      let text = ''
-      for (const event of batch) {
-        const run = event[TEXT_RUN]
-        const records = run && !isFirst && !isFinished ? runToRecords(run) : undefined
-        if (records !== undefined) text += records
-        else for (const each of run?.split() ?? [event]) text += toRecords(each)
-      }
-      if (text !== '') yield text
-    }
-    const usage = usageChunk()
-    const secondLast = held && usage ? toRecord(held) : ''
-    const last = usage ? { record: usage } : held
-    const lastRecord = last ? toRecord(last, exchange.decoration?.last()) : ''
-    yield `${secondLast}${lastRecord}data: [DONE]\n\n`
-  } catch (error) {
-    if (exchange.client.isAborted) return
-    const heldRecord = held ? toRecord(held) : ''
-    const errorRecord = toSseRecord(formatError(recordReplyError(exchange, error), 'openai'))
-    yield heldRecord + errorRecord
+  #writeEnd(): string {
+    const usage = this.#converter.usageChunk()
+    const secondLast = this.#held && usage ? toRecord(this.#held) : ''
+    const last = usage ? { record: usage } : this.#held
+    const lastRecord = last ? toRecord(last, this.#exchange.decoration?.last()) : ''
+    return `${secondLast}${lastRecord}data: [DONE]\n\n`
   }
 }
 
@@ -126,6 +207,8 @@ interface ChunkConverter {
   toChunkTexts(event: ReplyEvent): readonly string[]
   /** Returns the SSE records of a run of text chunks; undefined if they must be converted one by one. */
   runToRecords(run: TextRun<ReplyEvent>): string | undefined
+  /** Whether the records of the latest run are ASCII; false is not certain. */
+  isAscii(run: TextRun<ReplyEvent>): boolean
   /** Returns the usage chunk, which follows all other chunks; undefined if the client did not request it. */
   usageChunk(): JsonObject | undefined
 }
@@ -316,6 +399,7 @@ function createChunkConverter(frame: ChunkFrame, wantsUsage: boolean): ChunkConv
       return spliced ? [spliced] : buildChunks(event).map(({ record }) => JSON.stringify(record))
     },
     runToRecords: (run) => templates.fillRun(run),
+    isAscii: (run) => templates.isAscii(run),
     usageChunk: () => (wantsUsage ? usageChunk : undefined),
   }
 }

@@ -284,6 +284,7 @@ export class ChunkTemplates {
   #template: ChunkTemplate
   /** What separates two records of a run. */
   #joint = ''
+  #isAscii = false
 
   constructor(toText: ToText) {
     this.#toText = toText
@@ -326,11 +327,23 @@ export class ChunkTemplates {
     return text + tail + RECORD_END
   }
 
+  /** Whether the records of a run that was filled last are ASCII; false is not certain. */
+  isAscii(run: TextRun<ReplyEvent>): boolean {
+    return run.isAscii && this.#isAscii
+  }
+
   #build(pattern: RecordPattern): void {
     this.#pattern = pattern
     this.#template = buildTemplate(pattern, this.#toText)
-    if (this.#template !== undefined) this.#joint = this.#template[2] + RECORD_END + FIELD + this.#template[0]
+    if (this.#template === undefined) return
+    const [head, middle, tail] = this.#template
+    this.#joint = tail + RECORD_END + FIELD + head
+    this.#isAscii = isAsciiText(this.#joint) && isAsciiText(middle)
   }
+}
+
+export function isAsciiText(text: string): boolean {
+  return Buffer.byteLength(text) === text.length
 }
 
 function buildTemplate({ before, between, after, example }: RecordPattern, toText: ToText): ChunkTemplate {

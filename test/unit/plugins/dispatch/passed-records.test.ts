@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { type RepliedExchange, ReplyEvent } from '../../../../core/contract/index.ts'
-import { NATIVE } from '../../../../core/contract/native-records.ts'
+import { IS_ASCII, NATIVE } from '../../../../core/contract/native-records.ts'
 import { streamChatChunks } from '../../../../plugins/dispatch/chat/completion-stream.ts'
 import { createChatStreamReader } from '../../../../providers/chat-format/stream.ts'
 import { readEvents } from '../../../../providers/shared/frames.ts'
@@ -39,9 +39,12 @@ const streams = fc.record({
     }),
     { maxLength: 40, size: 'max' },
   ),
+  id: fc.constantFrom('chatcmpl-1', 'chatcmpl-é'),
   isPadded: fc.boolean(),
   hasUsage: fc.boolean(),
   wantsUsage: fc.boolean(),
+  /** What the extension fields contain. */
+  extension: fc.constantFrom('acme', 'ácme'),
   end: fc.constantFrom('\n\n', '\n\n', '\n\n', '\r\n\r\n'),
   /** Where a byte is no UTF-8, from the end, if one is. */
   broken: fc.option(fc.nat({ max: 5000 }), { freq: 2 }),
@@ -50,11 +53,11 @@ const streams = fc.record({
 
 type Stream = typeof streams extends fc.Arbitrary<infer Value> ? Value : never
 
-function toBody({ records, isPadded, hasUsage, end, broken }: Stream): Buffer {
+function toBody({ records, id, isPadded, hasUsage, end, broken }: Stream): Buffer {
   const write = (delta: string, padding = '', more = '', created = 1) => {
     const choices = `[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":null}${more}]`
     const tail = `${hasUsage ? ',"usage":null' : ''}${isPadded ? `,"obfuscation":"${padding}"` : ''}`
-    const head = `"id":"chatcmpl-é","object":"chat.completion.chunk","created":${created},"model":"gpt-4o"`
+    const head = `"id":"${id}","object":"chat.completion.chunk","created":${created},"model":"gpt-4o"`
     return `data: {${head},"choices":${choices}${tail}}${end}`
   }
   const lines = records.map(({ kind, text, encoding, padding }) => {
@@ -99,7 +102,12 @@ function createSlowReader(): { read: ReadPiece } {
 }
 
 /** Returns what a client receives. */
-async function stream({ read }: { read: ReadPiece }, pieces: readonly Buffer[], include_usage: boolean) {
+async function stream(
+  { read }: { read: ReadPiece },
+  pieces: readonly Buffer[],
+  include_usage: boolean,
+  provider = 'acme',
+) {
   async function* batches() {
     for (const piece of pieces) {
       const batch: ReplyEvent[] = []
@@ -117,12 +125,13 @@ async function stream({ read }: { read: ReadPiece }, pieces: readonly Buffer[], 
     id: 'req_0',
     request: { messages: [], stream_options: { include_usage } },
     reply: { type: 'stream', batches: batches() },
-    decoration: { headers: {}, first: () => ({ provider: 'acme' }), last: () => ({ provider: 'acme' }) },
+    decoration: { headers: {}, first: () => ({ provider }), last: () => ({ provider }) },
     warnings: [],
     client: staying,
   } as unknown as RepliedExchange
   const received: Buffer[] = []
-  for await (const records of streamChatChunks(exchange)) received.push(Buffer.from(records))
+  const texts = streamChatChunks(exchange)
+  for await (const records of texts) received.push(Buffer.from(records, texts[IS_ASCII] ? 'latin1' : 'utf8'))
   return Buffer.concat(received).toString('latin1')
 }
 
@@ -133,9 +142,9 @@ describe('records that a provider sends in the format of the client', () => {
         const body = toBody(given)
         const cuts = given.cuts.map((cut) => cut % body.length).sort((one, other) => one - other)
         const pieces = [0, ...cuts].map((cut, index) => body.subarray(cut, cuts[index] ?? body.length))
-        const { wantsUsage } = given
-        const fast = await stream(createFastReader(), pieces, wantsUsage)
-        expect(fast).to.equal(await stream(createSlowReader(), [body], wantsUsage))
+        const { wantsUsage, extension } = given
+        const fast = await stream(createFastReader(), pieces, wantsUsage, extension)
+        expect(fast).to.equal(await stream(createSlowReader(), [body], wantsUsage, extension))
       }),
       inRounds(IS_FULL ? 20_000 : 500),
     )
@@ -145,9 +154,11 @@ describe('records that a provider sends in the format of the client', () => {
     const records = Array(4).fill({ kind: 'text', text: 'Hi', encoding: 'plain', padding: '' })
     const form: Stream = {
       records,
+      id: 'chatcmpl-1',
       isPadded: false,
       hasUsage: false,
       wantsUsage: false,
+      extension: 'acme',
       end: '\n\n',
       broken: null,
       cuts: [],
