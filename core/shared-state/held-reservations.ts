@@ -11,6 +11,7 @@ import {
   type OpenReservation,
   RECOVERY_MS,
   type Registration,
+  type ReservationCall,
   type ReservationEntry,
   type ReservationOutcome,
   type SharedReservations,
@@ -170,10 +171,12 @@ export class HeldReservations {
     const mayWait = options.waitMs > 0 && this.#lines.areInUse
     const busy = mayWait ? entries.find(({ key }) => !this.#lines.isEmpty(key)) : undefined
     if (busy !== undefined) return this.#waitInLine(busy.key, entries, options)
-    return chain(this.#attempt(entries, options), (result): MaybePromise<HeldResult> => {
-      const full = entries[result.refusedBy]
-      const mustWait = full !== undefined && result.isTemporary && options.waitMs > 0
-      return mustWait ? this.#waitInLine(full.key, entries, options) : result
+    const result = this.#attempt(entries, options)
+    if (!(result instanceof Promise) && !result.isTemporary) return result
+    return chain(result, (attempted): MaybePromise<HeldResult> => {
+      const full = entries[attempted.refusedBy]
+      const mustWait = full !== undefined && attempted.isTemporary && options.waitMs > 0
+      return mustWait ? this.#waitInLine(full.key, entries, options) : attempted
     })
   }
 
@@ -249,17 +252,19 @@ export class HeldReservations {
     options: ReserveOptions,
     sums: KnownSums = NO_SUMS,
   ): MaybePromise<HeldResult> {
-    const attempt = (): MaybePromise<HeldResult | undefined> => {
-      const known = sums.generation === this.#member.generation ? withSums(entries, sums) : entries
-      return chain(this.#send(known, options), ({ id, outcome }): MaybePromise<HeldResult | undefined> => {
-        if (outcome.result === 'unknown' || outcome.result === 'recovering') return undefined
-        return this.#finish(id, outcome, entries, options, sums)
-      })
-    }
-    const join = () => chain(this.#join(), attempt)
-    const again = (result: HeldResult | undefined) => result ?? this.#poll(join, options)
-    if (!this.#member.isJoined) return chain(join(), again)
-    return chain(attempt(), (result) => result ?? chain(join(), again))
+    if (!this.#member.isJoined) return this.#joinAndReserve(entries, options, sums)
+    const sent = this.#send(entries, options, sums)
+    if (!(sent instanceof Promise)) return sent ?? this.#joinAndReserve(entries, options, sums)
+    return sent.then((result) => result ?? this.#joinAndReserve(entries, options, sums))
+  }
+
+  #joinAndReserve(
+    entries: readonly ReservationEntry[],
+    options: ReserveOptions,
+    sums: KnownSums,
+  ): MaybePromise<HeldResult> {
+    const attempt = () => chain(this.#join(), () => this.#send(entries, options, sums))
+    return chain(attempt(), (result) => result ?? this.#poll(attempt, options))
   }
 
   /** Counters that are being recovered are unavailable to those who do not wait. */
@@ -287,44 +292,50 @@ export class HeldReservations {
     }
   }
 
+  /** Undefined while the counters are being recovered. */
   #send(
     entries: readonly ReservationEntry[],
-    { remembered = 'never' }: ReserveOptions,
-  ): MaybePromise<{ readonly id: string; readonly outcome: ReservationOutcome }> {
-    const id = this.#member.newId(remembered)
+    options: ReserveOptions,
+    sums: KnownSums,
+  ): MaybePromise<HeldResult | undefined> {
+    const known = sums.generation === this.#member.generation ? withSums(entries, sums) : entries
+    const id = this.#member.newId(options.remembered)
     const call = this.#member.call()
-    const onOutcome = (outcome: ReservationOutcome) => {
-      if (outcome.result === 'unknown') this.#member.leave(call)
-      return { id, outcome }
-    }
-    const sent = this.#shared.reserve(call, id, entries, HOLD_MS)
-    if (!(sent instanceof Promise)) return onOutcome(sent)
-    return sent.then(onOutcome, (error: unknown) => {
-      if (!(error instanceof NotSentError)) {
-        this.#member.abandon(id, entries)
-        void this.#settle(id)
-      }
-      throw error
-    })
+    const sent = this.#shared.reserve(call, id, known, HOLD_MS)
+    if (!(sent instanceof Promise)) return this.#finish(call, id, sent, entries, options, sums)
+    return sent.then(
+      (outcome) => this.#finish(call, id, outcome, entries, options, sums),
+      (error: unknown) => {
+        if (!(error instanceof NotSentError)) {
+          this.#member.abandon(id, entries)
+          void this.#settle(id)
+        }
+        throw error
+      },
+    )
   }
 
   #finish(
+    call: ReservationCall,
     id: string,
     outcome: ReservationOutcome,
     entries: readonly ReservationEntry[],
     options: ReserveOptions,
     sums: KnownSums,
-  ): MaybePromise<HeldResult> {
+  ): MaybePromise<HeldResult | undefined> {
     const { result, index, counters, registered } = outcome
-    const entry = entries[index]
     if (result === 'granted') {
       const { remembered = 'never' } = options
-      const key = this.#member.granted(id, entries, outcome, remembered, performance.now())
+      const now = remembered === 'window' ? performance.now() : 0
+      const key = this.#member.granted(id, entries, outcome, remembered, now)
       const settle = (used: readonly number[]) => {
         if (this.#member.settle(key, used)) void this.#settle(key)
       }
       return { hold: { settle }, refusedBy: -1, isTemporary: false, counters }
     }
+    if (result === 'unknown') this.#member.leave(call)
+    if (result === 'unknown' || result === 'recovering') return undefined
+    const entry = entries[index]
     if (result === 'missing' && entry !== undefined) {
       if (options.loadInitial === undefined)
         throw new TypeError(`the counter ${entry.key} has no initial value`)
@@ -344,19 +355,28 @@ export class HeldReservations {
   #settle(key: string): MaybePromise<void> {
     const command = this.#member.settleCommand(key)
     if (command === undefined || !this.#member.isJoined || this.#settling.has(key)) return
+    const { reservation, used } = command
     const call = this.#member.call()
-    const onAnswer = (isMember: boolean) => {
-      this.#settling.delete(key)
-      if (!isMember) return void this.#member.leave(call)
-      this.#member.acknowledged(key)
-      if (!this.#lines.areInUse) return
-      for (const entry of command.reservation.entries) this.#lines.wakeFirst(entry.key)
-    }
-    const settled = this.#shared.settle(call, command.reservation, command.used)
-    if (!(settled instanceof Promise)) return onAnswer(settled)
+    const settled = this.#shared.settle(call, reservation, used)
+    if (!(settled instanceof Promise)) return this.#settled(key, call, reservation, settled)
     this.#settling.add(key)
-    // It is repeated by `#tick`. The shared state logs when it becomes unavailable.
-    return settled.then(onAnswer, () => void this.#settling.delete(key))
+    return settled.then(
+      (isMember) => {
+        this.#settling.delete(key)
+        this.#settled(key, call, reservation, isMember)
+      },
+      // It is repeated by `#tick`. The shared state logs when it becomes unavailable.
+      () => void this.#settling.delete(key),
+    )
+  }
+
+  #settled(key: string, call: ReservationCall, { entries }: OpenReservation, isMember: boolean): void {
+    if (!isMember) {
+      this.#member.leave(call)
+      return
+    }
+    this.#member.acknowledged(key)
+    if (this.#lines.areInUse) for (const entry of entries) this.#lines.wakeFirst(entry.key)
   }
 
   /** Resolves when the shared state knows this process and its reservations. */

@@ -185,9 +185,13 @@ export function createMemoryReservations(
     return counter
   }
 
-  function createWithSum({ key, windowMs, initial }: ReservationEntry, at: number): Counter {
-    const counter = create(key, windowMs === null ? Number.POSITIVE_INFINITY : at + windowMs, at)
-    return addSum(counter, initial)
+  function withSum(
+    found: Counter | undefined,
+    { key, windowMs, initial }: ReservationEntry,
+    at: number,
+  ): Counter {
+    const endsAt = windowMs === null ? Number.POSITIVE_INFINITY : at + windowMs
+    return addSum(found ?? create(key, endsAt, at), initial)
   }
 
   /** Drops counters that are no longer in use. Amortized, so cheap. */
@@ -282,37 +286,36 @@ export function createMemoryReservations(
         if (full === -1 && isRefused(entry, counter?.hasSum ? counter : describe(counter, entry, at)))
           full = index
       }
-      const describeAll = () => entries.map((entry, index) => describe(found[index], entry, at))
+      if (missing === -1 && full === -1) {
+        const after: CounterUse[] = []
+        for (let index = 0; index < entries.length; index++) {
+          const entry = entries[index] as ReservationEntry
+          const counter = withSum(found[index], entry, at)
+          openReservation(counter, id, entry.amount, at + holdMs)
+          after.push(describeCounter(counter, at))
+        }
+        return { result: 'granted', index: -1, counters: after, registered: NONE }
+      }
+      const before = entries.map((entry, index) => describe(found[index], entry, at))
       if (missing !== -1) {
         const registered = [...(found[missing]?.registered ?? [])]
-        return { result: 'missing', index: missing, counters: describeAll(), registered }
+        return { result: 'missing', index: missing, counters: before, registered }
       }
       // A known sum is kept, so that it is not computed again for the next request.
-      const counterOf = (entry: ReservationEntry, index: number) =>
-        found[index] === undefined ? createWithSum(entry, at) : addSum(found[index], entry.initial)
-      if (full !== -1) {
-        const counters = describeAll()
-        entries.forEach((entry, index) => {
-          if (found[index] !== undefined || entry.initial) counterOf(entry, index)
-        })
-        return { result: 'refused', index: full, counters, registered: [] }
-      }
-      const after = entries.map((entry, index) => {
-        const counter = counterOf(entry, index)
-        openReservation(counter, id, entry.amount, at + holdMs)
-        return describeCounter(counter, at)
-      })
-      return { result: 'granted', index: -1, counters: after, registered: [] }
+      for (const [index, entry] of entries.entries())
+        if (found[index] !== undefined || entry.initial) withSum(found[index], entry, at)
+      return { result: 'refused', index: full, counters: before, registered: NONE }
     },
     settle(call, { id, entries }, used) {
       const at = Math.floor(now())
       if (!accepts(call, at)) return false
-      entries.forEach((entry, index) => {
+      for (let index = 0; index < entries.length; index++) {
+        const entry = entries[index] as AmountInWindow
         const counter = findInWindow(entry, at)
-        if (counter === undefined) return
+        if (counter === undefined) continue
         if (closeReservation(counter, id)) counter.used += used[index] ?? 0
         if (isUnused(counter)) counters.delete(entry.key)
-      })
+      }
       return true
     },
     read(keys) {
@@ -325,7 +328,8 @@ export function createMemoryReservations(
   }
 }
 
-const UNKNOWN: ReservationOutcome = { result: 'unknown', index: -1, counters: [], registered: [] }
+const NONE: readonly string[] = []
+const UNKNOWN: ReservationOutcome = { result: 'unknown', index: -1, counters: [], registered: NONE }
 const RECOVERING: ReservationOutcome = { ...UNKNOWN, result: 'recovering' }
 
 function isNext(member: Member, order: number): boolean {
@@ -381,14 +385,15 @@ function hasEnded(counter: Counter, at: number): boolean {
 }
 
 function closeReservation(counter: Counter, id: string): boolean {
-  counter.reserved -= counter.open.get(id)?.amount ?? 0
+  const reservation = counter.open.get(id)
+  if (reservation === undefined) return false
+  counter.reserved -= reservation.amount
   return counter.open.delete(id)
 }
 
 /** A counter without a window and without content is as if it did not exist. */
 function isUnused({ used, before, open, registered, endsAt }: Counter): boolean {
-  const isEmpty = used + before + open.size + registered.size === 0
-  return endsAt === Number.POSITIVE_INFINITY && isEmpty
+  return endsAt === Number.POSITIVE_INFINITY && used + before + open.size + registered.size === 0
 }
 
 function describe(counter: Counter | undefined, { initial }: ReservationEntry, at: number): CounterUse {

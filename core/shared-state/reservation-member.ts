@@ -26,15 +26,21 @@ interface OwnReservation {
   readonly reservation: OpenReservation
   readonly remembered: Remembered
   /** Whether the ledger has the request already. */
-  readonly isRecorded: boolean
+  isRecorded: boolean
   /** When the window of each entry ends, by the clock of this process. Empty unless remembered until then. */
   readonly endsAt: readonly number[]
+  /** What was used of it, once that is known. */
+  used: readonly number[] | undefined
 }
 
 /** What was used of a reservation, which the command that settles it says. */
 export interface Settled {
   readonly reservation: OpenReservation
   readonly used: readonly number[]
+}
+
+function isSettled(own: OwnReservation): own is OwnReservation & Settled {
+  return own.used !== undefined
 }
 
 /**
@@ -50,10 +56,11 @@ export class ReservationMember {
   #order = 0
   #ids = 0
   #peers: readonly Peer[] = []
-  /** Granted, and not known to be settled: by request, or by id. */
+  /**
+   * Granted, and the shared state has not acknowledged what was used: by request, or by id. Those of which
+   * that is known have to be settled.
+   */
   #open = new Map<string, OwnReservation>()
-  /** What was used of reservations in `#open`, until the shared state has acknowledged it. */
-  #settlements = new Map<string, readonly number[]>()
   /** Keys of settlements that the registration has, which may have to be repeated. */
   #registering: ReadonlySet<string> | undefined
   /** Reservations whose answer was lost, by id. */
@@ -76,8 +83,7 @@ export class ReservationMember {
     copy.#order = this.#order
     copy.#ids = this.#ids
     copy.#peers = this.#peers
-    copy.#open = new Map(this.#open)
-    copy.#settlements = new Map(this.#settlements)
+    for (const [key, own] of this.#open) copy.#open.set(key, { ...own })
     copy.#registering = this.#registering
     copy.#abandoned = new Map(this.#abandoned)
     copy.#unrecorded = new Map(this.#unrecorded)
@@ -94,7 +100,6 @@ export class ReservationMember {
       ids: this.#ids,
       peers: this.#peers,
       open: this.#open,
-      settlements: this.#settlements,
       registering: this.#registering,
       abandoned: this.#abandoned,
       unrecorded: this.#unrecorded,
@@ -133,13 +138,12 @@ export class ReservationMember {
   registrations(now: number, size = MAX_PART): readonly Registration[] {
     this.#forgetWindows(now)
     const windows = [...this.#windows].map(([key, entry]) => ({ id: `${this.id}-${key}`, entries: [entry] }))
-    this.#registering ??= new Set(this.#settlements.keys())
+    this.#registering ??= new Set(this.#toSettle())
     const settled = [...[...this.#unrecorded.values()].map(withUsed), ...windows]
     const open: OpenReservation[] = []
-    for (const [key, { reservation, remembered }] of this.#open) {
-      const used = this.#settlements.get(key)
-      if (used === undefined || !this.#registering.has(key)) open.push(reservation)
-      else if (remembered !== 'never') settled.push(withUsed({ reservation, used }))
+    for (const [key, own] of this.#open) {
+      if (!isSettled(own) || !this.#registering.has(key)) open.push(own.reservation)
+      else if (own.remembered !== 'never') settled.push(withUsed(own))
     }
     const nextGeneration = this.newId()
     const parts = Math.max(1, Math.ceil(Math.max(open.length, settled.length) / size))
@@ -187,14 +191,13 @@ export class ReservationMember {
   ): string {
     const key =
       typeof remembered === 'string' || this.#open.has(remembered.requestId) ? id : remembered.requestId
+    const amounts = entries.map(({ key, amount }, at) => ({ key, amount, window: counters[at]?.window ?? 0 }))
     this.#open.set(key, {
-      reservation: {
-        id,
-        entries: entries.map(({ key, amount }, at) => ({ key, amount, window: counters[at]?.window ?? 0 })),
-      },
+      reservation: { id, entries: amounts },
       remembered,
       isRecorded: false,
       endsAt: remembered === 'window' ? counters.map(({ resetMs }) => now + resetMs) : NO_TIMES,
+      used: undefined,
     })
     return key
   }
@@ -209,14 +212,19 @@ export class ReservationMember {
 
   /** Returns false if the reservation is settled already. */
   settle(key: string, used: readonly number[]): boolean {
-    if (!this.#open.has(key) || this.#settlements.has(key)) return false
-    this.#settlements.set(key, used)
+    const own = this.#open.get(key)
+    if (own === undefined || isSettled(own)) return false
+    own.used = used
     return true
   }
 
   /** Returns the keys of reservations to settle. */
   unsettled(): readonly string[] {
-    return [...this.#settlements.keys(), ...this.#abandoned.keys()]
+    return [...this.#toSettle(), ...this.#abandoned.keys()]
+  }
+
+  *#toSettle(): Iterable<string> {
+    for (const [key, own] of this.#open) if (isSettled(own)) yield key
   }
 
   /** The command's outcome is `acknowledged` or nothing. Undefined if it is settled already. */
@@ -224,38 +232,36 @@ export class ReservationMember {
     const abandoned = this.#abandoned.get(key)
     if (abandoned !== undefined) return { reservation: abandoned, used: [] }
     const own = this.#open.get(key)
-    const used = this.#settlements.get(key)
-    return own === undefined || used === undefined ? undefined : { reservation: own.reservation, used }
+    return own !== undefined && isSettled(own) ? own : undefined
   }
 
   /** The shared state has settled the reservation. */
   acknowledged(key: string): void {
     this.#abandoned.delete(key)
     const own = this.#open.get(key)
-    const used = this.#settlements.get(key)
-    if (own === undefined || used === undefined) return
+    if (own === undefined || !isSettled(own)) return
     this.#open.delete(key)
-    this.#settlements.delete(key)
-    this.#remember(own, used)
+    this.#remember(own)
   }
 
   /** The ledger has this request. */
   recorded(requestId: string): void {
     if (this.#unrecorded.delete(requestId)) return
     const open = this.#open.get(requestId)
-    if (open !== undefined) this.#open.set(requestId, { ...open, isRecorded: true })
+    if (open !== undefined) open.isRecorded = true
   }
 
-  #remember({ reservation, remembered, isRecorded, endsAt }: OwnReservation, used: readonly number[]): void {
+  #remember(own: OwnReservation & Settled): void {
+    const { remembered, isRecorded, endsAt } = own
     if (remembered === 'never' || isRecorded) return
     if (remembered !== 'window') {
-      this.#unrecorded.set(remembered.requestId, { reservation, used })
+      this.#unrecorded.set(remembered.requestId, own)
       if (this.#unrecorded.size <= MAX_UNRECORDED) return
       const [oldest] = this.#unrecorded.keys()
       if (oldest !== undefined) this.#unrecorded.delete(oldest)
       return
     }
-    withUsed({ reservation, used }).entries.forEach((entry, at) => {
+    withUsed(own).entries.forEach((entry, at) => {
       if (entry.amount === 0 || entry.window === 0) return
       const known = this.#windows.get(entry.key)
       const before = known?.window === entry.window ? known.amount : 0

@@ -79,7 +79,8 @@ export class BudgetGuard {
     const held = heldBudget.of(exchange)
     if (held === undefined) return
     const cost = costOfEnded(exchange)
-    held.hold.settle(held.budgets.map(() => (cost === 'unknown' ? (WorstCase.of(exchange) ?? 0) : cost)))
+    const used = cost === 'unknown' ? (WorstCase.of(exchange) ?? 0) : cost
+    held.hold.settle(held.budgets.map(() => used))
   }
 
   /** Budgets in `exceeded` never refuse. */
@@ -90,23 +91,30 @@ export class BudgetGuard {
   ): Promise<void> | undefined {
     const { client, id: requestId } = exchange
     const worstCase = worstCaseOf(exchange, requireRoute(exchange), this.#costOf)
-    const apply = (result: HeldResult): Promise<void> | undefined => {
-      if (result.hold !== undefined) {
-        heldBudget.set(exchange, { hold: result.hold, budgets })
-        WorstCase.set(exchange, worstCase)
-        this.#reportAllowed(exchange, budgets, exceeded, result)
-        return undefined
-      }
-      const full = budgets[result.refusedBy]
-      if (full === undefined) throw new TypeError('a reservation was refused without a reason')
-      if (!this.#downgrade(exchange, full)) throw this.#refusal(full, result, worstCase)
-      return this.#reserveWithin(exchange, budgets, new Set([...exceeded, full]))
+    const options = { waitMs: this.#options.wait_ms, client, remembered: { requestId } }
+    const result = this.#spending.reserve(budgets, worstCase, exceeded, options)
+    return result instanceof Promise
+      ? result.then((reserved) => this.#apply(reserved, exchange, budgets, exceeded, worstCase))
+      : this.#apply(result, exchange, budgets, exceeded, worstCase)
+  }
+
+  #apply(
+    result: HeldResult,
+    exchange: ReplyingExchange,
+    budgets: readonly OwnedBudget[],
+    exceeded: ReadonlySet<OwnedBudget>,
+    worstCase: number,
+  ): Promise<void> | undefined {
+    if (result.hold !== undefined) {
+      heldBudget.set(exchange, { hold: result.hold, budgets })
+      WorstCase.set(exchange, worstCase)
+      this.#reportAllowed(exchange, budgets, exceeded, result)
+      return undefined
     }
-    const waitMs = this.#options.wait_ms
-    const result = this.#spending.reserve(budgets, worstCase, exceeded, {
-      ...{ waitMs, client, remembered: { requestId } },
-    })
-    return result instanceof Promise ? result.then(apply) : apply(result)
+    const full = budgets[result.refusedBy]
+    if (full === undefined) throw new TypeError('a reservation was refused without a reason')
+    if (!this.#downgrade(exchange, full)) throw this.#refusal(full, result, worstCase)
+    return this.#reserveWithin(exchange, budgets, new Set([...exceeded, full]))
   }
 
   /**
@@ -133,7 +141,7 @@ export class BudgetGuard {
     exceeded: ReadonlySet<OwnedBudget>,
     { counters }: HeldResult,
   ): void {
-    budgets.forEach((owned, index) => {
+    for (const [index, owned] of budgets.entries()) {
       const { warnRatio = Number.POSITIVE_INFINITY, limitUsd } = owned.budget
       const used = counters[index]?.used ?? 0
       if (exceeded.has(owned)) {
@@ -148,7 +156,7 @@ export class BudgetGuard {
         warnings.push({ code: 'budget', message })
         this.#recordOutcome(owned.target.type, 'warned')
       } else this.#recordOutcome(owned.target.type, 'allowed')
-    })
+    }
   }
 
   #recordAll(budgets: readonly OwnedBudget[], outcome: BudgetOutcome): void {

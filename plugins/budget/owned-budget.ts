@@ -3,7 +3,7 @@ import { NANOS_PER_USD } from '../../core/prices/cost.ts'
 import type { Budget } from '../../projections/events/budgets.ts'
 import type { DomainEvent } from '../../projections/events/registry.ts'
 import type { OverallBudget } from '../../projections/overall-budget.ts'
-import { periodAt } from './periods.ts'
+import { type BudgetPeriod, isWithin, periodAt } from './periods.ts'
 
 export const BUDGET_TARGETS = ['user', 'key', 'group', 'all', 'shadow'] as const
 
@@ -108,26 +108,34 @@ export function budgetsOfCopies(
   ]
 }
 
-interface KnownKey {
-  readonly type: BudgetTarget['type']
-  readonly owner: string | number | undefined
-  readonly period: string
+/** Counts what is spent of a budget in one of its periods. */
+export interface BudgetCounter {
   readonly key: string
+  readonly period: BudgetPeriod
 }
 
-/** The latest keys: a string that is built for each request has to be hashed for each. */
-const knownKeys = new WeakMap<Budget, KnownKey>()
+interface KnownCounter extends BudgetCounter {
+  readonly type: BudgetTarget['type']
+  readonly owner: string | number | undefined
+}
+
+/** The latest counters: a key that is built for each request has to be hashed for each. */
+const knownCounters = new WeakMap<Budget, KnownCounter>()
 
 /** The counter of a budget in the period of `now`. Changes of its limit do not affect it. */
-export function counterKey({ target, budget }: OwnedBudget, now: number): string {
-  const { id: period } = periodAt(budget.period, now)
+export function counterAt({ target, budget }: OwnedBudget, now: number): BudgetCounter {
   const { type } = target
   const owner = ownerOf(target)
-  const known = knownKeys.get(budget)
-  if (known?.period === period && known.type === type && known.owner === owner) return known.key
-  const key = `${nameTarget(target)}:${period}`
-  knownKeys.set(budget, { type, owner, period, key })
-  return key
+  const known = knownCounters.get(budget)
+  if (known?.type === type && known.owner === owner && isWithin(known.period, now)) return known
+  const period = periodAt(budget.period, now)
+  const counter = { type, owner, period, key: `${nameTarget(target)}:${period.id}` }
+  knownCounters.set(budget, counter)
+  return counter
+}
+
+export function counterKey(owned: OwnedBudget, now: number): string {
+  return counterAt(owned, now).key
 }
 
 /** Differs between any two budgets. */

@@ -31,10 +31,14 @@ const latest = new Map<Budget['period'], BudgetPeriod>()
 export function periodAt(length: Budget['period'], now: number): BudgetPeriod {
   if (length === 'total') return TOTAL
   const known = latest.get(length)
-  if (known?.endsAt && known.startsAt <= now && now < known.endsAt) return known
+  if (known !== undefined && isWithin(known, now)) return known
   const period = computePeriod(length, now)
   latest.set(length, period)
   return period
+}
+
+export function isWithin({ startsAt, endsAt }: BudgetPeriod, now: number): boolean {
+  return startsAt <= now && (endsAt === null || now < endsAt)
 }
 
 function computePeriod(length: 'day' | 'week' | 'month', now: number): BudgetPeriod {

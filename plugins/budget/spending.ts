@@ -10,7 +10,7 @@ import type {
 import type { ReservationEntry } from '../../core/shared-state/reservations.ts'
 import { errorMessage } from '../../core/util/error-message.ts'
 import type { CostQuery, CostSum } from '../ledger/index.ts'
-import { type BudgetTarget, counterKey, type OwnedBudget } from './owned-budget.ts'
+import { type BudgetTarget, counterAt, counterKey, type OwnedBudget } from './owned-budget.ts'
 import { periodAt, rangeOf } from './periods.ts'
 
 /**
@@ -52,21 +52,19 @@ export class Spending {
     options: Pick<ReserveOptions, 'waitMs' | 'client' | 'remembered'>,
   ): MaybePromise<HeldResult> {
     const now = this.#now()
+    const initial = this.#ledger === undefined ? 0 : null
     const entries = budgets.map((owned): ReservationEntry => {
-      const { endsAt } = periodAt(owned.budget.period, now)
-      return {
-        key: counterKey(owned, now),
-        amount,
-        limit: unlimited.has(owned) ? null : toNanoUsd(owned.budget.limitUsd),
-        windowMs: endsAt === null ? null : endsAt - now + SETTLEMENT_MS,
-        initial: this.#ledger === undefined ? 0 : null,
-      }
+      const { key, period } = counterAt(owned, now)
+      const limit = unlimited.has(owned) ? null : toNanoUsd(owned.budget.limitUsd)
+      const windowMs = period.endsAt === null ? null : period.endsAt - now + SETTLEMENT_MS
+      return { key, amount, limit, windowMs, initial }
     })
     const loadInitial = ({ key }: ReservationEntry, rebuild: Rebuild) => {
       const owned = budgets.find((candidate) => counterKey(candidate, now) === key)
       return owned === undefined ? Promise.resolve(0) : this.#sumCosts(owned, now, rebuild)
     }
-    return this.#reservations.reserve(entries, { ...options, loadInitial })
+    const { waitMs, client, remembered = 'never' } = options
+    return this.#reservations.reserve(entries, { waitMs, client, remembered, loadInitial })
   }
 
   async read(owned: OwnedBudget): Promise<SpendingState> {
