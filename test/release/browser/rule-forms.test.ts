@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Locator, Page } from 'playwright-core'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { newUser } from '../support/new-user.ts'
-import { asAdmin, firewallRule, newPolicy, routingRule } from '../support/policies.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { newUser } from '../../support/new-user.ts'
+import { asAdmin, firewallRule, newPolicy, routingRule } from '../../support/policies.ts'
 
 describe('the forms of rules in the console', () => {
   const console = useConsole()

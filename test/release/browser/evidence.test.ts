@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { AS_ADMIN, startGatewayOnFiles } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newOperator } from '../support/operators.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { AS_ADMIN, startGatewayOnFiles } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newOperator } from '../../support/operators.ts'
 
 describe('the page of evidence in a browser', () => {
   const suite = useConsole(() => startGatewayOnFiles())

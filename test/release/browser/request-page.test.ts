@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
-import { chatBody, firewallRuleBody } from '../support/bodies.ts'
+import { chatBody, firewallRuleBody } from '../../support/bodies.ts'
 import {
   checkScreensOf,
   openWindow,
   releaseBrowser,
   requireBrowser,
   type Window,
-} from '../support/browser.ts'
-import { buildConsole } from '../support/console.ts'
-import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../support/gateway.ts'
-import { newUser, type TestUser } from '../support/new-user.ts'
-import { withSettings } from '../support/settings.ts'
+} from '../../support/browser.ts'
+import { buildConsole } from '../../support/console.ts'
+import { ADMIN_KEY, AS_ADMIN, type RunningGateway, startGateway } from '../../support/gateway.ts'
+import { newUser, type TestUser } from '../../support/new-user.ts'
+import { withSettings } from '../../support/settings.ts'
 
 const CHAT = '/v1/chat/completions'
 const SETTINGS = 'ledger: { record_prompts: masked, record_replies: true }\n'

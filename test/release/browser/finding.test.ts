@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { checkScreensOf } from '../support/browser.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { newUser, type TestUser } from '../support/new-user.ts'
-import { firewallRule, newPolicy } from '../support/policies.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { newUser, type TestUser } from '../../support/new-user.ts'
+import { firewallRule, newPolicy } from '../../support/policies.ts'
 
 describe('finding things in the console', () => {
   const console = useConsole()

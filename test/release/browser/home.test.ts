@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { chatBody, firewallRuleBody, routingRuleBody } from '../support/bodies.ts'
-import { checkScreensOf } from '../support/browser.ts'
-import { setBudget } from '../support/budgets.ts'
-import { useConsole } from '../support/console-suite.ts'
-import { AS_ADMIN } from '../support/gateway.ts'
-import { newUser } from '../support/new-user.ts'
-import { newPolicy } from '../support/policies.ts'
+import { chatBody, firewallRuleBody, routingRuleBody } from '../../support/bodies.ts'
+import { checkScreensOf } from '../../support/browser.ts'
+import { setBudget } from '../../support/budgets.ts'
+import { useConsole } from '../../support/console-suite.ts'
+import { AS_ADMIN } from '../../support/gateway.ts'
+import { newUser } from '../../support/new-user.ts'
+import { newPolicy } from '../../support/policies.ts'
 
 describe("the users' home in a browser", () => {
   const suite = useConsole()
