@@ -26,7 +26,12 @@ import type { Provider } from '../../providers/shared/providers.ts'
 import type { DeploymentChoice, Deployments, Place } from './deployments.ts'
 
 /** Sends the request of an exchange to a target. Rejects with a `GatewayError`. */
-type CallProvider = (exchange: ReplyingExchange, target: Target, place?: Place) => Promise<Reply>
+type CallProvider = (
+  exchange: ReplyingExchange,
+  target: Target,
+  place: Place | undefined,
+  startedAt: number,
+) => Promise<Reply>
 
 export interface DispatchServices {
   readonly providers: ReadonlyMap<string, Provider>
@@ -36,7 +41,7 @@ export interface DispatchServices {
 
 export function createCallProvider(services: DispatchServices): CallProvider {
   const { providers, circuitBreakers, latency } = services
-  return async (exchange, target, place) => {
+  return async (exchange, target, place, startedAt) => {
     const provider = findProvider(providers, target.provider)
     // Without a place, it is the first deployment's client.
     const first = place ? undefined : provider.deployments?.members[0]
@@ -44,7 +49,6 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     const { capabilities } = provider
     const { client } = place?.deployment ?? provider
     const { request, omitted } = limitRequest(withSentDefaults(exchange, target), capabilities)
-    const sentAt = performance.now()
     const by = { caller: exchange.account.userId, isRetry: wasSent(exchange, target) }
     const guarded = circuitBreakers.enter(target, by)
     let sent: SentRequest
@@ -65,8 +69,8 @@ export function createCallProvider(services: DispatchServices): CallProvider {
     place?.deployment.markMeasured(target)
     const own = place?.deployment.latency
     if (sent.reply.type === 'stream') {
-      latency.recordFirstEvent(target, repliedAt - sentAt)
-      own?.recordFirstEvent(target, repliedAt - sentAt)
+      latency.recordFirstEvent(target, repliedAt - startedAt)
+      own?.recordFirstEvent(target, repliedAt - startedAt)
       const ended: EndedExchange = exchange
       exchange.client.onClose(() => {
         // The usage of a stream that broke off is partial, or an estimate.
@@ -77,8 +81,8 @@ export function createCallProvider(services: DispatchServices): CallProvider {
       })
     } else {
       const usage = usageOf(sent.reply.event.parts)
-      latency.recordWholeReply(target, usage?.output ?? 0, repliedAt - sentAt)
-      own?.recordWholeReply(target, usage?.output ?? 0, repliedAt - sentAt)
+      latency.recordWholeReply(target, usage?.output ?? 0, repliedAt - startedAt)
+      own?.recordWholeReply(target, usage?.output ?? 0, repliedAt - startedAt)
       place?.end(usage ?? 'unknown')
     }
     return sent.reply
@@ -92,6 +96,7 @@ function withSentDefaults({ request, sentDefaults }: ReplyingExchange, { entry }
 }
 
 function wasSent({ attempts }: ReplyingExchange, target: Target): boolean {
+  if (attempts.length === 0) return false
   return attempts.some((attempt) => attempt.target === target && attempt.outcome !== 'model_unavailable')
 }
 
@@ -212,7 +217,7 @@ export async function dispatchExchange(
     const startedAt = performance.now()
     let error: GatewayError
     try {
-      const reply = await callProvider(exchange, sent, place)
+      const reply = await callProvider(exchange, sent, place, startedAt)
       recordAttempt(exchange, sent, startedAt, 'ok')
       return reply
     } catch (thrown) {

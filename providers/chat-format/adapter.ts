@@ -4,6 +4,7 @@ import type { JsonObject } from '../../core/contract/json.ts'
 import type { ParameterChange, ProviderAdapter, Target } from '../../core/contract/provider.ts'
 import { clampOutputLimit, findLostAuthors, findOmittedFields, outputLimitOf } from '../shared/deviations.ts'
 import { type MediaPlaces, placeMedia, TEXT_RESULTS } from '../shared/place-media.ts'
+import { joinLists } from '../shared/prepare-request.ts'
 import type { PatternAdapter } from '../shared/reply-patterns.ts'
 import { createOpenAiEmbeddings } from './embeddings.ts'
 import { parseChatError } from './errors.ts'
@@ -78,18 +79,16 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
         if (request.tool_choice === 'none' && body.tool_choice === undefined) body.tools = undefined
       }
       if (build !== undefined) Object.assign(body, build(request, target))
+      const among = sendsAll ? ruled.map(({ field }) => field) : undefined
       const isSent = (field: string) => namesOf(field, rules[field]).some((name) => body[name] !== undefined)
+      const unsent = among?.length === 0 ? among : findOmittedFields(request, isSent, among)
+      const lost = messageFields?.name?.name === null ? findLostAuthors(request) : []
       return {
         path,
         headers: buildChatHeaders(isStream),
         body: write(body),
-        omitted: [
-          ...omitted,
-          ...findOmittedFields(request, isSent, sendsAll ? ruled.map(({ field }) => field) : undefined),
-          ...(messageFields?.name?.name === null ? findLostAuthors(request) : []),
-          ...(findOmitted?.(request) ?? []),
-        ],
-        changed: [...compareFields(given, request, ruled, body), ...(findChanges?.(request, body) ?? [])],
+        omitted: joinLists(joinLists(omitted, unsent), joinLists(lost, findOmitted?.(request) ?? [])),
+        changed: joinLists(compareFields(given, request, ruled, body), findChanges?.(request, body) ?? []),
       }
     },
   }

@@ -11,10 +11,19 @@ export interface RuledField {
 
 /** The fields that a request has, with their rules. Most requests have few of those that have a rule. */
 export function findRuled(request: ChatRequest, rules: FieldRules): readonly RuledField[] {
+  if (!hasRuled(request, rules)) return NONE
   const ruled: RuledField[] = []
   for (const field in rules)
     if (request[field] !== undefined) ruled.push({ field, rule: rules[field] as FieldRule })
   return ruled
+}
+
+const NONE: readonly RuledField[] = []
+
+/** Most requests have fewer fields than there are rules. */
+function hasRuled(request: ChatRequest, rules: FieldRules): boolean {
+  for (const field in request) if (rules[field] !== undefined) return true
+  return false
 }
 
 /** Replaces a field of the body as the rule says. */

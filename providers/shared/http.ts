@@ -239,7 +239,8 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk)
     this.#bufferedBytes += chunk.length
     if (this.#pendingWhole !== undefined) {
-      this.#pendingWhole.onBytes()
+      // The end of the response follows at once if all of it is there.
+      if (this.#bufferedBytes !== this.#announcedBytes) this.#pendingWhole.onBytes()
       this.#resolveWhole()
     } else {
       if (this.#bufferedBytes >= MAX_BUFFERED_BYTES) {

@@ -31,7 +31,7 @@ export interface PreparedRequest {
 /**
  * Returns a function that converts a request to one that the provider accepts, before its adapter gives it
  * another format. Each step returns the same request if it has nothing to do, which takes one look at each
- * message: all of them together take 3 µs for 60 messages and 8 tools.
+ * message: all of them together take 3 µs for 60 messages and 8 tools. Most requests need none of them.
  */
 export function createRequestPreparer({
   id,
@@ -43,6 +43,7 @@ export function createRequestPreparer({
   const readsCustomCalls = reads.includes('custom_calls')
   const contentFormat = readsAnthropic ? 'anthropic' : format
   return (asked, { model }) => {
+    if (isPlain(asked)) return { request: asked, omitted: NOTHING, changed: NOTHING, renamed: undefined }
     let request = withoutEmptyReplies(asked)
     if (!takesDeveloperRole) request = withSystemRole(request)
     if (!readsCustomCalls) request = withFunctionCalls(request)
@@ -60,6 +61,27 @@ export function createRequestPreparer({
 }
 
 const NOTHING: readonly never[] = []
+
+/** Fields that no step changes. */
+const KEPT_FIELDS: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+  ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty'],
+])
+
+/** Whether a request has only such fields, and messages with a role and a text alone. */
+function isPlain(request: ChatRequest): boolean {
+  for (const name in request) if (!KEPT_FIELDS.has(name)) return false
+  for (const message of request.messages) if (!isPlainMessage(message)) return false
+  return true
+}
+
+function isPlainMessage(message: Message): boolean {
+  const { role, content } = message
+  let fields = 0
+  for (const _ in message) fields++
+  if (fields !== 2 || typeof content !== 'string') return false
+  return role === 'user' || role === 'system' || (role === 'assistant' && !isBlank(content))
+}
 
 /** Returns one of the lists itself if the other is empty. */
 export function joinLists<Item>(first: readonly Item[], second: readonly Item[]): readonly Item[] {

@@ -167,7 +167,8 @@ function spliceAfter(
   for (const name in extension) if (name in native) return undefined
   const fields = JSON.stringify(extension)
   if (fields === '{}') return undefined
-  return `{"id":"${id}",${source.slice(start, source.lastIndexOf('}'))},${fields.slice(1)}`
+  const end = source.endsWith('}') ? source.length - 1 : source.lastIndexOf('}')
+  return `{"id":"${id}",${source.slice(start, end)},${fields.slice(1)}`
 }
 
 /**
