@@ -271,29 +271,26 @@ export function createMemoryReservations(
       const at = Math.floor(now())
       if (!accepts(call, at) || data.generation === undefined) return UNKNOWN
       if (!isReady(data.generation, at)) return RECOVERING
-      const found: (Counter | undefined)[] = []
+      const found = entries.map(({ key }) => find(key, at))
       let missing = -1
       let full = -1
       for (let index = 0; index < entries.length; index++) {
         const entry = entries[index] as ReservationEntry
-        const counter = find(entry.key, at)
+        const counter = found[index]
         if (counter !== undefined && hasEnded(counter, at)) {
           data.generation.isOver = true
           return UNKNOWN
         }
-        found.push(counter)
         if (missing === -1 && entry.initial === null && !counter?.hasSum) missing = index
         if (full === -1 && isRefused(entry, counter?.hasSum ? counter : describe(counter, entry, at)))
           full = index
       }
       if (missing === -1 && full === -1) {
-        const after: CounterUse[] = []
-        for (let index = 0; index < entries.length; index++) {
-          const entry = entries[index] as ReservationEntry
+        const after = entries.map((entry, index) => {
           const counter = withSum(found[index], entry, at)
           openReservation(counter, id, entry.amount, at + holdMs)
-          after.push(describeCounter(counter, at))
-        }
+          return describeCounter(counter, at)
+        })
         return { result: 'granted', index: -1, counters: after, registered: NONE }
       }
       const before = entries.map((entry, index) => describe(found[index], entry, at))

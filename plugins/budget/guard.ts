@@ -141,7 +141,8 @@ export class BudgetGuard {
     exceeded: ReadonlySet<OwnedBudget>,
     { counters }: HeldResult,
   ): void {
-    for (const [index, owned] of budgets.entries()) {
+    for (let index = 0; index < budgets.length; index++) {
+      const owned = budgets[index] as OwnedBudget
       const { warnRatio = Number.POSITIVE_INFINITY, limitUsd } = owned.budget
       const used = counters[index]?.used ?? 0
       if (exceeded.has(owned)) {

@@ -28,17 +28,22 @@ export function worstCaseOf(
   costOf: CostOf,
 ) {
   const prompt = new PromptTokens(request, operation)
-  const terms = { ...askedTerms(request), isEstimated: true as const }
-  const costs = targetsToTry(route).map((target) => {
+  const terms = askedTerms(request)
+  const isForAnHour = asksForHourCache(request)
+  let most = 0
+  for (const target of targetsToTry(route)) {
     // What a file adds is not known, so it counts as the whole context.
     const input = promptTokensOf(prompt, request, target, operation, Number.POSITIVE_INFINITY)
     const output = maxReplyTokens(request, target.entry, operation)
+    const plain = costOf({ ...terms, input, output, isEstimated: true }, target)
     // Some providers charge more for input that they write to their cache.
-    const plain = costOf({ input, output, ...terms }, target)
-    const cacheWriteHour = asksForHourCache(request) ? input : 0
-    const written = costOf({ input, output, cacheWrite: input, cacheWriteHour, ...terms }, target)
+    const cacheWriteHour = isForAnHour ? input : 0
+    const written = costOf(
+      { ...terms, input, output, cacheWrite: input, cacheWriteHour, isEstimated: true },
+      target,
+    )
     if (plain === undefined || written === undefined) throw new UnknownPriceError(target)
-    return Math.max(plain, written)
-  })
-  return Math.ceil(Math.max(0, ...costs) * NANOS_PER_USD)
+    most = Math.max(most, plain, written)
+  }
+  return Math.ceil(most * NANOS_PER_USD)
 }
