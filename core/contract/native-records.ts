@@ -41,7 +41,7 @@ export interface RecordPattern {
   /** The text of every matching record up to its first variable string. */
   readonly before: string
   /** The text between the variable strings, if there are two. */
-  readonly between?: string
+  readonly between?: string | undefined
   /** The text of every matching record after its last variable string. */
   readonly after: string
   /** The record that the template was made from. */

@@ -16,6 +16,7 @@ import {
   toChatUsage,
   usageOf,
 } from './reply.ts'
+import { StreamStart } from './text-forms.ts'
 import { ToolCallReader, toolNamesOf } from './tools.ts'
 
 const NO_EVENTS: readonly ReplyEvent[] = []
@@ -29,6 +30,8 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
   const reasoningFields = new ReasoningFields()
   const textRecords = new TextRecordMatcher('content', 'obfuscation')
   let hasStarted = false
+  /** Until the form of its text chunks is known. */
+  let start: StreamStart | undefined
   /** The number of the choice that is read. */
   let choiceIndex: unknown
   /** The latest finish reason. */
@@ -61,6 +64,19 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
     const usage = toChatUsage(usageOf(chunk, choice), tier, hasSearched)
     if (usage) parts.push({ type: 'usage', usage })
     return parts
+  }
+
+  function expectTexts(source: string, chunk: JsonObject, parts: readonly ReplyPart[]): void {
+    start = StreamStart.read(source, chunk, parts)
+    textRecords.expect(start?.expected)
+  }
+
+  function learnTexts(source: string, chunk: JsonObject, parts: readonly ReplyPart[]): void {
+    const before = textRecords.pattern
+    textRecords.learn(source, chunk, parts)
+    if (textRecords.pattern === before || textRecords.pattern === undefined) return
+    start?.remember(textRecords.pattern)
+    start = undefined
   }
 
   /** Returns an event, or holds it back if it has the finish. The finish goes behind content that follows. */
@@ -105,9 +121,11 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
       }
       const chunk = parseChunk(data)
       if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
+      const isFirst = !hasStarted
       const parts = toParts(chunk)
       if (!isOneChoice(chunk)) return pass(new ReplyEvent(parts))
-      textRecords.learn(data, chunk, parts)
+      if (isFirst) expectTexts(data, chunk, parts)
+      else learnTexts(data, chunk, parts)
       return pass(new ReplyEvent(parts, { record: chunk, source: data }))
     },
     readRun: (body, start, isAscii) =>

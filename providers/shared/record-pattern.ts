@@ -36,8 +36,13 @@ export class TextRecordMatcher {
   /** Learns the pattern of a record that holds nothing but text, from its JSON text and its parts. */
   learn(source: string, record: JsonObject, parts: readonly ReplyPart[]): void {
     if (parts.length !== 1 || parts[0]?.type !== 'text') return
-    this.pattern = buildRecordPattern(source, record, this.#field, this.#paddingField)
-    this.#frame = this.pattern && buildRunFrame(this.pattern)
+    this.expect(buildRecordPattern(source, record, this.#field, this.#paddingField))
+  }
+
+  /** Matches records of this pattern until another one is learned. */
+  expect(pattern: RecordPattern | undefined): void {
+    this.pattern = pattern
+    this.#frame = pattern && buildRunFrame(pattern)
   }
 }
 
@@ -62,23 +67,35 @@ export function buildRecordPattern(
   // An escape sequence can spell the name of the field, or end in it.
   if ([before, between, after].some((text) => text?.includes('\\'))) return undefined
 
-  return {
-    before,
-    ...(between !== undefined && { between }),
-    after,
-    example,
-    read(other) {
-      if (!hasTextAt(other, 0, before)) return undefined
-      const textEnd = endOfString(other, before.length)
-      let end = textEnd
-      if (between !== undefined) {
-        if (!hasTextAt(other, textEnd, between)) return undefined
-        end = endOfString(other, textEnd + between.length)
-      }
-      if (other.length !== end + after.length || !hasTextAt(other, end, after)) return undefined
-      const text = other.slice(before.length, textEnd)
-      return text.includes('\\') ? JSON.parse(`"${text}"`) : text
-    },
+  return new TextPattern(before, between, after, example)
+}
+
+/** The pattern of records with these texts around the values. */
+export class TextPattern implements RecordPattern {
+  readonly before: string
+  readonly between: string | undefined
+  readonly after: string
+  readonly example: JsonObject
+
+  constructor(before: string, between: string | undefined, after: string, example: JsonObject) {
+    this.before = before
+    this.between = between
+    this.after = after
+    this.example = example
+  }
+
+  read(other: string): string | undefined {
+    const { before, between, after } = this
+    if (!hasTextAt(other, 0, before)) return undefined
+    const textEnd = endOfString(other, before.length)
+    let end = textEnd
+    if (between !== undefined) {
+      if (!hasTextAt(other, textEnd, between)) return undefined
+      end = endOfString(other, textEnd + between.length)
+    }
+    if (other.length !== end + after.length || !hasTextAt(other, end, after)) return undefined
+    const text = other.slice(before.length, textEnd)
+    return text.includes('\\') ? JSON.parse(`"${text}"`) : text
   }
 }
 

@@ -32,6 +32,11 @@ function chunksOf(isPadded: boolean): readonly object[] {
 const toBody = (chunks: readonly object[]) =>
   `${chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`).join('')}data: [DONE]\n\n`
 
+let models = 0
+
+/** Returns a body of a model whose streams were not read before: their form is remembered. */
+const withNewModel = (body: string) => body.replaceAll('"gpt-4o"', `"gpt-4o-${++models}"`)
+
 /** Reads a body as the network delivers it, in pieces of `size` bytes. */
 function read(body: string, size: number, reader = createChatStreamReader()): readonly ReplyEvent[] {
   const sse = createSseReader()
@@ -70,14 +75,14 @@ describe('text records that arrive together', () => {
   }
 
   it('are one event, which is not parsed', () => {
-    const events = read(toBody(chunksOf(true)), 1e6)
+    const events = read(withNewModel(toBody(chunksOf(true))), 1e6)
     const runs = events.flatMap((event) => event[TEXT_RUN] ?? [])
     expect(runs.map(({ bounds }) => bounds.length / 4)).to.deep.equal([TEXTS.length - 1, TEXTS.length])
     expect(events).to.have.length(7)
   })
 
   it('are one event also in streams of OpenAI, which has two kinds of them', () => {
-    const body = toBody(chunksOf(true))
+    const body = withNewModel(toBody(chunksOf(true)))
     expect(read(body, 1e6, openai.createStreamReader())).to.have.length(7)
     expect(describeEvents(splitRuns(read(body, 100, openai.createStreamReader())))).to.deep.equal(
       describeEvents(readParsed(body)),
@@ -85,11 +90,41 @@ describe('text records that arrive together', () => {
   })
 
   it('have the parts and the bytes of their texts', () => {
-    const [run] = read(toBody(chunksOf(false)), 1e6).flatMap((event) => event[TEXT_RUN] ?? [])
+    const [run] = read(withNewModel(toBody(chunksOf(false))), 1e6).flatMap((event) => event[TEXT_RUN] ?? [])
     const texts = TEXTS.slice(1)
     const expected = texts.filter((text) => text !== '').map((text) => ({ type: 'text', text }))
     expect(run?.parts).to.deep.equal(expected)
     expect(run?.textBytes).to.equal(Buffer.byteLength(texts.join('')))
+  })
+
+  it('begin with the first one if an earlier stream of the model had such records', () => {
+    const body = withNewModel(toBody(chunksOf(true)))
+    const later = body.replaceAll('chatcmpl-1', 'chatcmpl-two').replaceAll('"created":1', '"created":22')
+    read(body, 1e6)
+    const events = read(later, 1e6)
+    expect(events).to.have.length(6)
+    expect(events[1]?.[TEXT_RUN]?.parts[0]).to.deep.equal({ type: 'text', text: TEXTS[0] })
+    expect(describeEvents(splitRuns(events))).to.deep.equal(describeEvents(readParsed(later)))
+  })
+
+  it('are parsed again if they have another form than in an earlier stream', () => {
+    const body = withNewModel(toBody(chunksOf(false)))
+    read(body, 1e6)
+    const [first, ...others] = body.split('\n\n')
+    for (const [field, changed] of [
+      ['"model"', '"id":"other","model"'],
+      ['"created":1', '"created":2'],
+      ['"logprobs":null', '"logprobs":{"content":[]}'],
+      ['"index":0', '"index":1'],
+    ] as const) {
+      const later = [first, ...others.map((record) => record.replace(field, changed))].join('\n\n')
+      // With white space, no record is like another one.
+      const spaced = later.replaceAll('data: {', (_, at) => `data: ${' '.repeat(at)}{`)
+      const trim = (events: readonly ReplyEvent[]) =>
+        describeEvents(events).map((event) => ({ ...event, source: event.source?.trimStart() }))
+      for (const _ of ['unknown', 'remembered'])
+        expect(trim(splitRuns(read(later, 1e6))), changed).to.deep.equal(trim(readParsed(spaced)))
+    }
   })
 
   it('end before a record that is not JSON', () => {
