@@ -29,6 +29,8 @@ export interface NativeRecord {
 export interface ReplyPattern {
   /** A record with other values in place of these. */
   readonly example: JsonObject
+  /** The names of its fields. */
+  readonly names: ReadonlySet<string>
   /** Whether clients can read them as they are, once that is known. */
   isRegular: boolean | undefined
 }

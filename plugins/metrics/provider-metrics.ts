@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Operation, RequestObserver, Target, Usage } from '../../core/contract/index.ts'
+import type { RequestObserver, Target } from '../../core/contract/index.ts'
 import { createCounter, createHistogram } from '../../core/util/metrics.ts'
 import type { CircuitBreakers } from '../../providers/shared/circuit.ts'
 import { CIRCUIT_STATES, type CircuitState } from '../../providers/shared/model-breaker.ts'
@@ -16,38 +16,34 @@ export function observeProviderCalls(metrics: Registry, providers: ReadonlySet<s
     help: 'Calls of providers with deployments by deployment and outcome: ok, cancelled, or an error code.',
     labelNames: ['provider', 'deployment', 'outcome'],
   })
-  const genAiCall = createGenAiMetrics(metrics)
+  const { duration, timeToFirstChunk, tokens } = createGenAiMetrics(metrics)
   const labelOf = ({ provider }: Target) => (providers.has(provider) ? provider : 'other')
 
   return ({ exchange, endedAt, isAborted }) => {
     if (exchange === undefined) return
+    const { operation = 'chat', usage } = exchange
     const isStream = exchange.reply?.type === 'stream'
     for (const { target, outcome, startedAt, ms } of exchange.attempts) {
       const provider = labelOf(target)
       attempts(provider, outcome).inc()
       if (target.deployment !== undefined) deployed(provider, target.deployment, outcome).inc()
-      const call = genAiCall(provider, target.entry?.id ?? 'other', exchange.operation ?? 'chat')
-      if (outcome !== 'ok') {
-        call.recordDuration(ms, outcome)
-      } else if (isStream) {
-        call.recordFirstChunk(ms)
-        const error = exchange.error?.code ?? (isAborted ? 'cancelled' : undefined)
-        call.recordDuration(endedAt - startedAt, error)
-      } else {
-        call.recordDuration(ms)
+      const name = OTEL_PROVIDER_NAMES[provider] ?? provider
+      const model = target.entry?.id ?? 'other'
+      let error = outcome === 'ok' ? undefined : outcome
+      let totalMs = ms
+      if (error === undefined && isStream) {
+        timeToFirstChunk(operation, name, model).observe(ms / 1000)
+        totalMs = endedAt - startedAt
+        error = exchange.error?.code ?? (isAborted ? 'cancelled' : undefined)
       }
-      const { usage } = exchange
-      if (outcome === 'ok' && usage !== undefined && !usage.isEstimated) call.recordUsage(usage)
+      const series =
+        error === undefined ? duration(operation, name, model) : duration(operation, name, model, error)
+      series.observe(totalMs / 1000)
+      if (outcome !== 'ok' || usage === undefined || usage.isEstimated) continue
+      tokens(operation, name, model, 'input').observe(usage.input)
+      tokens(operation, name, model, 'output').observe(usage.output)
     }
   }
-}
-
-/** The metrics of calls to one model. Durations are in milliseconds. */
-interface GenAiCall {
-  recordFirstChunk(ms: number): void
-  /** `error` is an error code; undefined means that the call succeeded. */
-  recordDuration(ms: number, error?: string): void
-  recordUsage(usage: Usage): void
 }
 
 /** OpenTelemetry's names of providers, where they differ from ours. */
@@ -65,9 +61,7 @@ const COMMON_LABELS = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_
 /**
  * Creates the client metrics of OpenTelemetry's semantic conventions for generative AI (`gen_ai.client.*`).
  */
-function createGenAiMetrics(
-  metrics: Registry,
-): (provider: string, model: string, operation: Operation) => GenAiCall {
+function createGenAiMetrics(metrics: Registry) {
   const duration = createHistogram(metrics, {
     name: 'gen_ai_client_operation_duration_seconds',
     help: 'Time of a provider call until the end of the reply, including streaming.',
@@ -87,21 +81,7 @@ function createGenAiMetrics(
     buckets: TOKENS,
   })
 
-  return (provider, model, operation) => {
-    const name = OTEL_PROVIDER_NAMES[provider] ?? provider
-    return {
-      recordFirstChunk: (ms) => timeToFirstChunk(operation, name, model).observe(ms / 1000),
-      recordDuration(ms, error) {
-        const series =
-          error === undefined ? duration(operation, name, model) : duration(operation, name, model, error)
-        series.observe(ms / 1000)
-      },
-      recordUsage({ input, output }) {
-        tokens(operation, name, model, 'input').observe(input)
-        tokens(operation, name, model, 'output').observe(output)
-      },
-    }
-  }
+  return { duration, timeToFirstChunk, tokens }
 }
 
 /** Registers gauges that count circuits by provider and state, computed on each scrape. */

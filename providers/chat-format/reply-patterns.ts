@@ -69,6 +69,7 @@ const ZERO = 0x30
 
 class ChatReplyPattern implements ReplyPattern {
   readonly example: JsonObject
+  readonly names: ReadonlySet<string>
   isRegular: boolean | undefined
   readonly #slots: readonly Slot[]
   /** What is before, between and behind the slots. */
@@ -89,6 +90,7 @@ class ChatReplyPattern implements ReplyPattern {
   ) {
     const [start, , usage, finish] = parts
     this.example = example
+    this.names = new Set(Object.keys(example))
     this.#slots = slots
     this.#pieces = pieces
     this.#textAt = slots.indexOf(TEXT)

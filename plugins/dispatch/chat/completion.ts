@@ -137,7 +137,9 @@ function spliceKnown(
   const { reply, source, idEnd } = native
   if (reply === undefined || source === undefined || idEnd === undefined) return undefined
   reply.isRegular ??= isRegularCompletion(native.record, parts)
-  return reply.isRegular ? spliceAfter(idEnd + 2, source, reply.example, id, extension) : undefined
+  if (!reply.isRegular) return undefined
+  for (const name in extension) if (reply.names.has(name)) return undefined
+  return spliceAfter(idEnd + 2, source, id, extension)
 }
 
 /**
@@ -153,18 +155,12 @@ export function spliceCompletion(
 ): string | undefined {
   const head = ID_FIRST.exec(source)
   if (head === null || head[1] !== native.id) return undefined
-  return spliceAfter(head[0].length, source, native, id, extension)
+  for (const name in extension) if (name in native) return undefined
+  return spliceAfter(head[0].length, source, id, extension)
 }
 
 /** Replaces what is before a position, which is the id and its comma. */
-function spliceAfter(
-  start: number,
-  source: string,
-  native: JsonObject,
-  id: string,
-  extension: JsonObject,
-): string | undefined {
-  for (const name in extension) if (name in native) return undefined
+function spliceAfter(start: number, source: string, id: string, extension: JsonObject): string | undefined {
   const fields = JSON.stringify(extension)
   if (fields === '{}') return undefined
   const end = source.endsWith('}') ? source.length - 1 : source.lastIndexOf('}')
