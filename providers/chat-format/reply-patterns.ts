@@ -20,6 +20,7 @@ interface KnownModel {
 /**
  * Recognises chat completions that differ from an earlier one of the model in their id, time, text and token
  * counts only, and reads these without parsing the rest. Keeps nothing that a user or a model has written.
+ * See docs/decisions/replies.md, "Whole replies that are like earlier ones are not parsed".
  */
 export class ChatReplyPatterns implements ReplyPatterns {
   readonly #models = new Map<string, KnownModel>()
