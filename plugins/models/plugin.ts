@@ -161,7 +161,8 @@ function toModelBody(model: Model): JsonObject {
   const { price, quality, capabilities, retires } = model
   const figures = { ...(dimensions && { dimensions }), context, max_output, price, quality, capabilities }
   const catalogFields = { provider, aliases, operation, ...figures }
-  return { ...toOpenAiFields(id, provider), ...catalogFields, ...(retires !== undefined && { retires }) }
+  // Not spreads: V8 then makes a hidden class for each model.
+  return Object.assign(toOpenAiFields(id, provider), catalogFields, retires !== undefined && { retires })
 }
 
 function toModeBody(name: string): JsonObject {

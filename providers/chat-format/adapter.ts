@@ -63,7 +63,8 @@ export function createChatAdapter(declared: BuiltInFormat): ChatAdapter {
       const isStream = request.stream === true
       const rules = typeof fields === 'function' ? fields(target) : fields
       const ruled = findRuled(request, rules)
-      const body: Body = sendsAll ? { ...request } : {}
+      // Not a spread: V8 then makes a hidden class for each object that gets another field.
+      const body: Body = sendsAll ? Object.assign({}, request) : {}
       for (const each of ruled) applyRule(body, each, request, target)
       body.model = target.model
       if (isStream) body.stream = true

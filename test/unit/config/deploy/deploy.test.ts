@@ -22,7 +22,7 @@ const { bin, allowScripts, files, publishConfig, repository, scripts } = JSON.pa
 /** All variables that the gateway reads. */
 function knownVariables(): readonly string[] {
   const keys = Object.keys(readSettings({}).providers).map((id) => `${id.toUpperCase()}_API_KEY`)
-  return [...VARIABLE_NAMES, ...keys, 'CONFIG', 'NODE_ENV']
+  return [...VARIABLE_NAMES, ...keys, 'CONFIG', 'NODE_ENV', 'MALLOC_ARENA_MAX']
 }
 
 interface Service {

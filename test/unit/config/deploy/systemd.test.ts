@@ -34,7 +34,7 @@ describe('the systemd unit', () => {
         .map((pair) => pair.split('=') as [string, string]),
     )
 
-    expect([...VARIABLE_NAMES, 'NODE_ENV']).to.include.members([...variables.keys()])
+    expect([...VARIABLE_NAMES, 'NODE_ENV', 'MALLOC_ARENA_MAX']).to.include.members([...variables.keys()])
     expect(variables.get('DATA_DIR')).to.equal(`/var/lib/${only('StateDirectory')}`)
     expect(only('EnvironmentFile')).to.match(/^\/etc\//)
   })
