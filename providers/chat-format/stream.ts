@@ -30,8 +30,8 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
   const reasoningFields = new ReasoningFields()
   const textRecords = new TextRecordMatcher('content', 'obfuscation')
   let hasStarted = false
-  /** Until the form of its text chunks is known. */
-  let start: StreamStart | undefined
+  /** The first chunk, until the form of the text chunks is known. */
+  let first: { readonly start: StreamStart; readonly chunk: JsonObject } | undefined
   /** The number of the choice that is read. */
   let choiceIndex: unknown
   /** The latest finish reason. */
@@ -66,17 +66,12 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
     return parts
   }
 
-  function expectTexts(source: string, chunk: JsonObject, parts: readonly ReplyPart[]): void {
-    start = StreamStart.read(source, chunk, parts)
-    textRecords.expect(start?.expected)
-  }
-
   function learnTexts(source: string, chunk: JsonObject, parts: readonly ReplyPart[]): void {
     const before = textRecords.pattern
     textRecords.learn(source, chunk, parts)
-    if (textRecords.pattern === before || textRecords.pattern === undefined) return
-    start?.remember(textRecords.pattern)
-    start = undefined
+    if (first === undefined || textRecords.pattern === before || textRecords.pattern === undefined) return
+    first.start.remember(first.chunk, textRecords.pattern)
+    first = undefined
   }
 
   /** Returns an event, or holds it back if it has the finish. The finish goes behind content that follows. */
@@ -119,13 +114,16 @@ export function createChatStreamReader(request?: ChatRequest): RunReader {
         const event = new ReplyEvent(parts, new UnparsedTextRecord(data, textRecords.pattern))
         return finish === undefined ? [event] : pass(event)
       }
-      const chunk = parseChunk(data)
+      const start = hasStarted ? undefined : StreamStart.read(data)
+      const chunk = start?.chunk ?? parseChunk(data)
       if (isChatErrorRecord(chunk)) throw parseChatErrorRecord(chunk)
-      const isFirst = !hasStarted
       const parts = toParts(chunk)
       if (!isOneChoice(chunk)) return pass(new ReplyEvent(parts))
-      if (isFirst) expectTexts(data, chunk, parts)
-      else learnTexts(data, chunk, parts)
+      if (start === undefined) learnTexts(data, chunk, parts)
+      else if (parts.length === 1 && parts[0]?.type === 'start') {
+        first = { start, chunk }
+        textRecords.expect(start.expected)
+      }
       return pass(new ReplyEvent(parts, { record: chunk, source: data }))
     },
     readRun: (body, start, isAscii) =>

@@ -1,7 +1,7 @@
-import type { ReplyPart } from '../../core/contract/chat.ts'
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { RecordPattern } from '../../core/contract/native-records.ts'
 import { asObject } from '../shared/fields.ts'
+import { endOfString } from '../shared/json-string.ts'
 import { TextPattern } from '../shared/record-pattern.ts'
 
 /** How chunks begin; the rest is the same for many streams of a model. */
@@ -16,6 +16,7 @@ interface TextForm {
   readonly between: string | undefined
   readonly after: string
   readonly example: JsonObject
+  readonly first: JsonObject
 }
 
 /** By what follows the head of the first chunk. */
@@ -26,43 +27,59 @@ const MAX_TEXT = 1000
 
 /**
  * The beginning of a stream. Streams with equal first chunks have text chunks of the same form: what is known
- * of earlier streams saves parsing the first text of this one. A text that has another form is parsed.
+ * of earlier streams saves parsing the first chunk and the first text. A text of another form is parsed.
  */
 export class StreamStart {
   readonly #head: string
   readonly #id: string
   readonly #created: number
   readonly #key: string
-  readonly #tier: unknown
+  readonly #padding: string | undefined
+  readonly #form: TextForm | undefined
 
-  /** Returns undefined unless the first chunk is nothing but a start, in the order of OpenAI's fields. */
-  static read(source: string, chunk: JsonObject, parts: readonly ReplyPart[]): StreamStart | undefined {
-    if (parts.length !== 1 || parts[0]?.type !== 'start' || !isPlain(chunk)) return undefined
+  /** Returns undefined unless the first chunk begins, and ends, in the order of OpenAI's fields. */
+  static read(source: string): StreamStart | undefined {
     const head = HEAD.exec(source)
-    return head === null ? undefined : new StreamStart(source, head, chunk.service_tier)
+    if (head === null) return undefined
+    const end = source.lastIndexOf(PADDING)
+    if (end === -1) return new StreamStart(head, source.slice(head[0].length))
+    const start = end + PADDING.length
+    const close = endOfString(source, start)
+    const padding = source.slice(start, close)
+    if (padding.includes('\\') || source.slice(close) !== '"}') return undefined
+    return new StreamStart(head, source.slice(head[0].length, start), padding)
   }
 
-  private constructor(source: string, [head, id = '', created]: RegExpExecArray, tier: unknown) {
+  private constructor([head, id = '', created]: RegExpExecArray, key: string, padding?: string) {
     this.#head = head
     this.#id = id
     this.#created = Number(created)
-    const padding = source.lastIndexOf(PADDING)
-    this.#key = source.slice(head.length, padding === -1 ? source.length : padding)
-    this.#tier = tier
+    this.#key = key
+    this.#padding = padding
+    this.#form = forms.get(key)
   }
 
-  /** Returns the pattern that text chunks of this stream are expected to have. */
+  /** The first chunk, if it is known. */
+  get chunk(): JsonObject | undefined {
+    return this.#form && this.#withOwnFields(this.#form.first, this.#padding)
+  }
+
+  /** The pattern that text chunks of this stream are expected to have. */
   get expected(): RecordPattern | undefined {
-    const form = forms.get(this.#key)
-    if (form === undefined) return undefined
-    const { before, between, after, example } = form
-    const own = { ...example, id: this.#id, created: this.#created }
-    return new TextPattern(this.#head + before, between, after, own)
+    if (this.#form === undefined) return undefined
+    const { before, between, after, example } = this.#form
+    return new TextPattern(this.#head + before, between, after, this.#withOwnFields(example))
   }
 
-  /** Remembers the form of the text chunks for later streams. */
-  remember({ before, between = '', after, example }: RecordPattern): void {
-    if (example.service_tier !== this.#tier || !before.startsWith(this.#head) || !isPlain(example)) return
+  #withOwnFields(chunk: JsonObject, obfuscation?: string): JsonObject {
+    const own = { ...chunk, id: this.#id, created: this.#created }
+    return obfuscation === undefined ? own : { ...own, obfuscation }
+  }
+
+  /** Remembers the first chunk, which has no part but the start, and the form of the text chunks. */
+  remember(first: JsonObject, { before, between = '', after, example }: RecordPattern): void {
+    if (example.service_tier !== first.service_tier || !before.startsWith(this.#head)) return
+    if (!isPlain(first) || !isPlain(example)) return
     const texts = [this.#key, before.slice(this.#head.length), between, after]
     if (texts.some((text) => text.length > MAX_TEXT || HEAD_FIELDS.test(text) || !isAscii(text))) return
     const [key = '', ...own] = texts.map(copyText)
@@ -72,6 +89,7 @@ export class StreamStart {
       before: own[0] ?? '',
       between: between === '' ? undefined : own[1],
       after: own[2] ?? '',
+      first: withoutTexts(first),
       example: withoutTexts(example),
     })
   }
@@ -125,9 +143,12 @@ function copyText(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
 
+/** Returns a chunk for all streams that have it. Only a content that is no empty text is left out. */
 function withoutTexts(chunk: JsonObject): JsonObject {
   const [choice] = chunk.choices as readonly JsonObject[]
+  const delta = { ...asObject(choice?.delta) }
+  if (typeof delta.content === 'string') delta.content = ''
+  const choices = Object.freeze([Object.freeze({ ...choice, delta: Object.freeze(delta) })])
   const { obfuscation } = chunk
-  const choices = [{ ...choice, delta: { ...asObject(choice?.delta), content: '' } }]
   return { ...chunk, choices, ...(obfuscation !== undefined && { obfuscation: '' }) }
 }

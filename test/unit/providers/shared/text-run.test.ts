@@ -107,6 +107,22 @@ describe('text records that arrive together', () => {
     expect(describeEvents(splitRuns(events))).to.deep.equal(describeEvents(readParsed(later)))
   })
 
+  it('do not let a first record pass that is not the JSON of an earlier stream', () => {
+    for (const isPadded of [false, true]) {
+      const body = withNewModel(toBody(chunksOf(isPadded)))
+      const [first = '', ...others] = body.split('\n\n')
+      read(body, 1e6)
+      const withFirst = (record: string) => [record, ...others].join('\n\n')
+      expect(describeEvents(read(withFirst(first.replace('"xx"', '"\\u0041"')), 1e6))[0]).to.deep.include({
+        record: JSON.parse(first.slice('data: '.length).replace('"xx"', '"A"')),
+      })
+      const changes = ['}"obfuscation":"x"}', '}', '"}', ',"obfuscation":"x}', ',"obfuscation":"\\x"}']
+      for (const end of changes) expect(() => read(withFirst(first + end), 1e6), end).to.throw('malformed')
+      const shorter = first.slice(0, -1)
+      expect(() => read(withFirst(shorter), 1e6)).to.throw('malformed')
+    }
+  })
+
   it('are parsed again if they have another form than in an earlier stream', () => {
     const body = withNewModel(toBody(chunksOf(false)))
     read(body, 1e6)
