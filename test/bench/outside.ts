@@ -21,7 +21,13 @@ import type { Table } from './tables.ts'
 const run = promisify(execFile)
 
 const CONNECTIONS = 32
-const ROUNDS = 5
+/** Short and many: the speed of shared machines changes within seconds. */
+const ROUNDS = 10
+const ROUND_SECONDS = 2
+/** Not counted, before each: V8 collects all garbage of a server that is idle, and shrinks its heap. */
+const REWARM_SECONDS = 1
+/** Requests that a slow server has begun would count too little. */
+const PEER_SECONDS = 4
 const TARGET_CORE = '0'
 const LOAD_CORE = '1'
 /** Of requests until resident memory is read, and of the start compared with the time after it. */
@@ -30,7 +36,7 @@ const FIRST_SECONDS = 8
 
 interface Options {
   readonly folder: string
-  /** Of warming for each pair of server and load; the rounds take a fifth of it each. */
+  /** Of warming for each pair of server and load. */
   readonly seconds: number
   readonly peers: boolean
   readonly tell: (text: string) => void
@@ -98,10 +104,11 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
       missing.push(`not measured: ${name}: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
-  const cells: Cell[] = Object.entries(targets).flatMap(([name, target]) =>
-    LOADS.filter((load) => load === 'whole' || MORE_LOADS[name]?.includes(load)).map((load) => {
-      return { name, load, target, seen: [] }
-    }),
+  // Those that are compared with each other are measured one after the other.
+  const cells: Cell[] = LOADS.flatMap((load) =>
+    Object.entries(targets)
+      .filter(([name]) => load === 'whole' || MORE_LOADS[name]?.includes(load))
+      .map(([name, target]) => ({ name, load, target, seen: [] })),
   )
   for (const { name, load, target } of cells) {
     tell(`warming ${name}, ${load}`)
@@ -111,8 +118,11 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
   const direct = { ...bare(upstream), url: upstream.line + OWN_PATH }
   for (let round = 1; round <= ROUNDS; round++) {
     tell(`round ${round} of ${ROUNDS}`)
-    for (const { load, target, seen } of cells) seen.push(await wrk(target, load, seconds / 5, folder))
-    const p50MsOf = async (target: Target) => (await wrk(target, 'whole', seconds / 5, folder, 1)).p50Ms
+    for (const { name, load, target, seen } of round % 2 === 0 ? cells.toReversed() : cells) {
+      await wrk(target, load, REWARM_SECONDS, folder)
+      seen.push(await wrk(target, load, isPeer(name) ? PEER_SECONDS : ROUND_SECONDS, folder))
+    }
+    const p50MsOf = async (target: Target) => (await wrk(target, 'whole', ROUND_SECONDS, folder, 1)).p50Ms
     const directMs = await p50MsOf(direct)
     added.bare.push((await p50MsOf(reference)) - directMs)
     added.governed.push((await p50MsOf(governed)) - directMs)
@@ -120,7 +130,7 @@ export async function measureOutside({ folder, seconds, peers, tell }: Options):
   tell('memory')
   const own = cells.filter(({ name }) => name === 'governed')
   for (let sent = countRequests(own.flatMap(({ seen }) => seen)); sent < MANY_REQUESTS; )
-    sent += (await wrk(governed, 'whole', seconds / 5, folder)).requests
+    sent += (await wrk(governed, 'whole', seconds, folder)).requests
   const laterMegabytes = governed.process.memory().now
   await Promise.all(stops.map((process) => process.stop()))
   const others = { startedMegabytes, laterMegabytes, first, added }
@@ -147,6 +157,10 @@ const PEERS = [
   ['Portkey', startPortkey],
   ['LiteLLM', startLiteLlm],
 ] as const
+
+function isPeer(name: string): boolean {
+  return PEERS.some(([peer]) => peer === name)
+}
 
 const LOADS: readonly LoadName[] = ['whole', 'stream', 'large']
 
@@ -177,8 +191,13 @@ function tabulateRatios(
 ): Table {
   const seenBy = (name: string, load: LoadName) =>
     cells.find((cell) => cell.name === name && cell.load === load)?.seen ?? []
-  const ratio = (of: string, to: string, load: LoadName = 'whole') =>
-    microsOf(seenBy(of, load)) / microsOf(seenBy(to, load))
+  /** The median over the rounds, in each of which both were measured within seconds. */
+  const ratio = (of: string, to: string, load: LoadName = 'whole') => {
+    const compared = seenBy(to, load)
+    return median(
+      seenBy(of, load).map(({ cpuMicros }, round) => cpuMicros / (compared[round]?.cpuMicros ?? 0)),
+    )
+  }
   const row = (what: string, goal: number, value: number, digits = 2, isReached = value <= goal) => {
     return [what, String(goal), value.toFixed(digits), isReached ? 'reached' : 'NOT reached']
   }
