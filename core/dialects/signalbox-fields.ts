@@ -28,8 +28,7 @@ export function buildSignalboxFields(exchange: EndedExchange): JsonObject {
   }
   if (target?.deployment !== undefined) fields.deployment = target.deployment
   if (costUsd !== undefined) fields.cost_usd = costUsd
-  const added = AddedFields.of(exchange)
-  if (added !== undefined) Object.assign(fields, added)
+  Object.assign(fields, AddedFields.of(exchange))
   const { version = 0, probability = null } = route?.router ?? {}
   if (version > 0) fields.router = { version, p: probability }
   if (route?.kept !== undefined) fields.kept_for_prompt_cache = showKept(route.kept)

@@ -107,7 +107,7 @@ class HttpClientConnection implements ClientConnection, ResponseClient {
 
   onAbort(notify: (reason: unknown) => void): () => void {
     if (this.#reason !== undefined) notify(this.#reason)
-    else this.#abortListeners = add(this.#abortListeners, notify)
+    else this.#abortListeners = [...this.#abortListeners, notify]
     return () => {
       this.#abortListeners = this.#abortListeners.filter((other) => other !== notify)
     }
@@ -115,7 +115,7 @@ class HttpClientConnection implements ClientConnection, ResponseClient {
 
   onClose(notify: () => void): void {
     if (this.#isClosed) notify()
-    else this.#closeListeners = add(this.#closeListeners, notify)
+    else this.#closeListeners = [...this.#closeListeners, notify]
   }
 
   get signal(): AbortSignal {
@@ -153,11 +153,6 @@ class HttpClientConnection implements ClientConnection, ResponseClient {
 /** The listener of all responses. */
 function endClient(this: ServerResponse & { readonly client: ResponseClient }): void {
   this.client.end(this.writableFinished)
-}
-
-/** A spread of an empty list takes as long as the rest of a registration. */
-function add<Listener>(list: readonly Listener[], listener: Listener): readonly Listener[] {
-  return list.length === 0 ? [listener] : [...list, listener]
 }
 
 /** If a listener of a plugin throws, the others are called; the error then ends the process in order. */

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import type { Dialect, GatewayContext, GatewayMiddleware, JsonObject } from '../contract/index.ts'
 import { IS_ASCII } from '../contract/native-records.ts'
+import { isAsciiText } from '../util/ascii.ts'
 import type { MaybePromise } from '../util/maybe-promise.ts'
 import { nextImmediate } from '../util/next-immediate.ts'
 import { markIncomplete } from './incomplete-response.ts'
@@ -340,7 +341,7 @@ async function pumpRecords(
 
 /** Node reserves three times the length for UTF-8, and measures it as well. */
 function encodingOf(text: string): BufferEncoding {
-  return Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8'
+  return isAsciiText(text) ? 'latin1' : 'utf8'
 }
 
 /** Resolves once the response accepts more data or is closed. */

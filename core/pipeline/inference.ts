@@ -249,16 +249,12 @@ type DialectFields = {
   -readonly [Field in 'sentDefaults' | 'parameterNames']?: EndedExchange[Field]
 }
 
-const NO_NAMES: readonly string[] = []
-const NO_DEFAULTS = {}
-
 /** The fields that the dialect has filled in, or will before the request is sent. */
 function listDefaulted(
-  { defaults = NO_NAMES, sentDefaults = NO_DEFAULTS }: RequestParser,
+  { defaults = [], sentDefaults = {} }: RequestParser,
   body: JsonObject,
   request: EndedExchange['request'],
 ): readonly string[] {
-  if (defaults.length === 0) return NO_NAMES
   return defaults.filter((name) => body[name] === undefined && (name in request || name in sentDefaults))
 }
 

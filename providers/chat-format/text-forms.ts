@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../core/contract/json.ts'
 import type { RecordPattern } from '../../core/contract/native-records.ts'
+import { isAsciiText } from '../../core/util/ascii.ts'
 import { asObject } from '../shared/fields.ts'
 import { endOfString } from '../shared/json-string.ts'
 import { TextPattern } from '../shared/record-pattern.ts'
@@ -81,7 +82,7 @@ export class StreamStart {
     if (example.service_tier !== first.service_tier || !before.startsWith(this.#head)) return
     if (!isPlain(first) || !isPlain(example)) return
     const texts = [this.#key, before.slice(this.#head.length), between, after]
-    if (texts.some((text) => text.length > MAX_TEXT || HEAD_FIELDS.test(text) || !isAscii(text))) return
+    if (texts.some((text) => text.length > MAX_TEXT || HEAD_FIELDS.test(text) || !isAsciiText(text))) return
     const [key = '', ...own] = texts.map(copyText)
     const [oldest] = forms.size >= MAX_FORMS ? forms.keys() : []
     if (oldest !== undefined) forms.delete(oldest)
@@ -132,10 +133,6 @@ function isPlain(chunk: JsonObject): boolean {
 function hasOnly(object: JsonObject, names: ReadonlySet<string>): boolean {
   for (const name in object) if (!names.has(name)) return false
   return true
-}
-
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length
 }
 
 /** A slice would keep the packet that it comes from. */

@@ -13,13 +13,13 @@ import { isAnswerText, streamedReply, warnOfLostPart } from '../../../core/diale
 import { writeDecorated } from '../../../core/dialects/signalbox-fields.ts'
 import { formatError } from '../../../core/http/errors.ts'
 import { recordReplyError } from '../../../core/pipeline/read-reply.ts'
+import { isAsciiText } from '../../../core/util/ascii.ts'
 import { relatedId } from '../../../core/util/ids.ts'
 import { parseJson } from '../../../core/util/json.ts'
 import { toCompletionImage, toCompletionUsage, withCarriedReasoning } from './completion.ts'
 import {
   ChunkTemplates,
   findUsage,
-  isAsciiText,
   isRegularChunk,
   spliceChunk,
   toCompletionToolCall,

@@ -7,6 +7,7 @@ import {
   type Usage,
 } from '../../../core/contract/index.ts'
 import type { NativeRecord, RecordPattern, TextRun } from '../../../core/contract/native-records.ts'
+import { isAsciiText } from '../../../core/util/ascii.ts'
 
 /** True if a record has the fields of its envelope as OpenAI writes them, except for the id and the usage. */
 export function isRegularEnvelope({ object, created, model, error }: JsonObject, kind: string): boolean {
@@ -340,10 +341,6 @@ export class ChunkTemplates {
     this.#joint = tail + RECORD_END + FIELD + head
     this.#isAscii = isAsciiText(this.#joint) && isAsciiText(middle)
   }
-}
-
-export function isAsciiText(text: string): boolean {
-  return Buffer.byteLength(text) === text.length
 }
 
 function buildTemplate({ before, between, after, example }: RecordPattern, toText: ToText): ChunkTemplate {
